@@ -1,0 +1,40 @@
+# Pomona: every command a developer needs. `make setup` is idempotent; the others call it.
+
+PYTEST_ARGS ?=
+BIN := .venv/bin
+
+.PHONY: help setup demo test lint format lock clean
+
+help:
+	@echo "make demo     three virtual nodes on this machine, the demo model, the window"
+	@echo "make test     lint, types, every test (headless); PYTEST_ARGS='-k split' picks some"
+	@echo "make lint     ruff and mypy alone"
+	@echo "make format   lets ruff sort imports and lay out the code"
+	@echo "make setup    installs what the lock names into .venv (PYTHON=... picks the Python)"
+	@echo "make lock     renews the locks (LOCK_ARGS=--upgrade for newer versions)"
+	@echo "make clean    removes what the others made in this folder"
+
+setup:
+	@sh packaging/bootstrap.sh setup
+
+demo: setup
+	@$(BIN)/pomona demo
+
+test: lint
+	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: setup
+	$(BIN)/ruff check --fix --select I,RUF022
+	$(BIN)/ruff format
+
+lock:
+	@sh packaging/bootstrap.sh lock $(LOCK_ARGS)
+
+clean:
+	rm -rf .venv .tools .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
