@@ -1,0 +1,1 @@
+"""What runs a model over nodes. Each room below has one subject; see ARCHITECTURE.md."""

@@ -1,0 +1,1 @@
+"""What a model is made of, and where its files are."""
