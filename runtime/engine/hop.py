@@ -1,0 +1,216 @@
+"""A hop: one authenticated TCP connection that carries frames in one direction.
+
+The key of the job proves both ends to each other before a frame is believed (HMAC-SHA256 over both nonces, each side
+binds what it is). Every wait has a time limit, except the wait of an idle receiver for the next frame, which sleeps
+until TCP keepalive finds the peer gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import secrets
+import socket
+import struct
+import time
+from typing import Self
+
+import msgspec
+
+from runtime.engine import frames
+
+NONCE_BYTES = 32
+PROOF_BYTES = 32
+_ROLE_LIMIT_BYTES = 256
+HANDSHAKE_SECONDS = 10.0
+TRANSFER_SECONDS = 30.0
+"""The longest that one frame may take once it has begun."""
+REQUESTS_ROLE, EVENTS_ROLE = "requests", "events"
+"""What the controller calls itself when it dials the driver: once to send, once to receive."""
+_DIAL_RETRY_SECONDS = 0.05
+_KEEPALIVE_IDLE_SECONDS, _KEEPALIVE_INTERVAL_SECONDS, _KEEPALIVE_PROBES = 5, 2, 3
+_GREETING = struct.Struct("!4sH")
+_MAGIC = b"PMN1"
+
+
+class HopError(Exception):
+    """The peer is not who it should be, broke the protocol, or is gone."""
+
+
+class HopClosed(HopError):
+    """The peer closed the connection between two frames."""
+
+
+class Address(msgspec.Struct, frozen=True):
+    """Where a worker listens for hops."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+class _Hop:
+    def __init__(self, connection: socket.socket) -> None:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        _keep_alive(connection)
+        self._connection = connection
+        self._number = 0
+
+    def close(self) -> None:
+        """End the connection now; a thread that waits on it wakes with an error."""
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Sender(_Hop):
+    """The end that writes frames."""
+
+    def send(self, frame: frames.AnyFrame, payload: bytes | bytearray | memoryview = b"") -> None:
+        """Write one frame. Raises :class:`HopError` when the peer is gone or does not read for 30 s."""
+        header = frames.encode(frame)
+        body = memoryview(payload).cast("B")
+        prefix = frames.PREFIX.pack(len(header), body.nbytes, self._number)
+        self._number += 1
+        try:
+            self._connection.settimeout(TRANSFER_SECONDS)
+            self._connection.sendall(prefix + header)
+            if body.nbytes:
+                self._connection.sendall(body)
+        except TimeoutError as error:
+            raise HopError(f"the next rank did not take data for {TRANSFER_SECONDS:.0f} s") from error
+        except OSError as error:
+            raise HopClosed("the next rank closed the connection") from error
+
+
+class Receiver(_Hop):
+    """The end that reads frames."""
+
+    def __init__(self, connection: socket.socket, payload_limit_bytes: int) -> None:
+        super().__init__(connection)
+        self.payload_limit_bytes = payload_limit_bytes
+        """No payload larger than this is accepted; the plan says how large a hidden state can be."""
+
+    def receive(self) -> tuple[frames.AnyFrame, bytearray]:
+        """Wait for the next frame. Raises :class:`HopClosed` at a clean end and :class:`HopError` for anything else."""
+        prefix = bytearray(frames.PREFIX.size)
+        self._connection.settimeout(None)
+        self._fill(memoryview(prefix)[:1], at_boundary=True)
+        self._connection.settimeout(TRANSFER_SECONDS)
+        self._fill(memoryview(prefix)[1:])
+        header_bytes, payload_bytes, number = frames.PREFIX.unpack(prefix)
+        if header_bytes > frames.HEADER_LIMIT_BYTES or payload_bytes > self.payload_limit_bytes:
+            raise HopError(f"a frame announces {header_bytes} + {payload_bytes} bytes, more than this model can need")
+        if number != self._number:
+            raise HopError(f"frame {self._number} was expected, but {number} came")
+        self._number += 1
+        header, payload = bytearray(header_bytes), bytearray(payload_bytes)
+        self._fill(memoryview(header))
+        self._fill(memoryview(payload))
+        try:
+            return frames.decode(header), payload
+        except msgspec.DecodeError as error:
+            raise HopError(f"a frame cannot be read: {error}") from error
+
+    def _fill(self, buffer: memoryview, *, at_boundary: bool = False) -> None:
+        while buffer.nbytes:
+            try:
+                count = self._connection.recv_into(buffer)
+            except TimeoutError as error:
+                raise HopError(f"a frame stopped half way for {TRANSFER_SECONDS:.0f} s") from error
+            except OSError as error:
+                raise HopClosed("the connection to a rank was lost") from error
+            if count == 0:
+                raise (
+                    HopClosed("the other rank closed the connection")
+                    if at_boundary
+                    else HopError("a frame was cut off")
+                )
+            buffer = buffer[count:]
+
+
+def dial(address: Address, key: bytes, role: str, *, within_seconds: float) -> socket.socket:
+    """Connect to a worker that may still be starting, and prove ourselves as ``role``.
+
+    Raises :class:`HopError` if nobody answers within ``within_seconds`` or the other end does not know ``key``.
+    """
+    connection = _reach(address, within_seconds)
+    try:
+        _prove_dialled(connection, key, role.encode())
+    except (OSError, HopError) as error:
+        connection.close()
+        raise HopError(f"the worker at {address} did not prove that it belongs to this job") from error
+    return connection
+
+
+def answer(connection: socket.socket, key: bytes) -> str:
+    """The accepting side of the proof; returns the role that the dialling side proved.
+
+    Raises :class:`HopError` for a stranger, also for one that says nothing for 10 s.
+    """
+    try:
+        connection.settimeout(HANDSHAKE_SECONDS)
+        magic, role_bytes = _GREETING.unpack(_read(connection, _GREETING.size))
+        if magic != _MAGIC or role_bytes > _ROLE_LIMIT_BYTES:
+            raise HopError("a stranger called")
+        role = _read(connection, role_bytes)
+        their_nonce, our_nonce = _read(connection, NONCE_BYTES), secrets.token_bytes(NONCE_BYTES)
+        connection.sendall(our_nonce + _proof(key, b"accept", role, their_nonce, our_nonce))
+        if not hmac.compare_digest(_read(connection, PROOF_BYTES), _proof(key, b"dial", role, their_nonce, our_nonce)):
+            raise HopError("a caller does not know the key of this job")
+        return role.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise HopError("a caller did not complete the greeting") from error
+
+
+def _reach(address: Address, within_seconds: float) -> socket.socket:
+    deadline = time.monotonic() + within_seconds
+    while True:
+        try:
+            return socket.create_connection((address.host, address.port), timeout=HANDSHAKE_SECONDS)
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise HopError(f"nobody answers at {address}: {error.strerror or error}") from error
+            time.sleep(_DIAL_RETRY_SECONDS)
+
+
+def _prove_dialled(connection: socket.socket, key: bytes, role: bytes) -> None:
+    connection.settimeout(HANDSHAKE_SECONDS)
+    our_nonce = secrets.token_bytes(NONCE_BYTES)
+    connection.sendall(_GREETING.pack(_MAGIC, len(role)) + role + our_nonce)
+    their_nonce, proof = _read(connection, NONCE_BYTES), _read(connection, PROOF_BYTES)
+    if not hmac.compare_digest(proof, _proof(key, b"accept", role, our_nonce, their_nonce)):
+        raise HopError("wrong key")
+    connection.sendall(_proof(key, b"dial", role, our_nonce, their_nonce))
+
+
+def _proof(key: bytes, side: bytes, role: bytes, dialler_nonce: bytes, acceptor_nonce: bytes) -> bytes:
+    return hmac.digest(key, b"\0".join((side, role)) + dialler_nonce + acceptor_nonce, hashlib.sha256)
+
+
+def _read(connection: socket.socket, count: int) -> bytes:
+    data = bytearray()
+    while len(data) < count:
+        piece = connection.recv(count - len(data))
+        if not piece:
+            raise HopError("the connection was closed during the greeting")
+        data += piece
+    return bytes(data)
+
+
+def _keep_alive(connection: socket.socket) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    idle_option = getattr(socket, "TCP_KEEPIDLE", None) or getattr(socket, "TCP_KEEPALIVE", None)  # Linux, macOS
+    if idle_option is not None:
+        connection.setsockopt(socket.IPPROTO_TCP, idle_option, _KEEPALIVE_IDLE_SECONDS)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _KEEPALIVE_INTERVAL_SECONDS)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _KEEPALIVE_PROBES)

@@ -1,0 +1,104 @@
+"""The threads around a rank's compute: readers that fill its inbox, writers that empty its outboxes.
+
+Compute never touches a socket. What goes wrong on one arrives in the inbox as :class:`Lost`.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import TYPE_CHECKING, NamedTuple
+
+from runtime.engine.hop import HopError
+
+if TYPE_CHECKING:
+    from runtime.engine.frames import AnyFrame
+    from runtime.engine.hop import Receiver, Sender
+
+INBOX_FRAMES = 4
+"""Hidden states that may wait for compute; beyond that the rank before waits, so memory stays bounded."""
+_OUTBOX_FRAMES = 4
+
+
+class Arrival(NamedTuple):
+    """A frame and its payload."""
+
+    frame: AnyFrame
+    payload: bytearray
+
+
+class Lost(NamedTuple):
+    """A hop is gone."""
+
+    error: HopError
+
+
+class Leave(NamedTuple):
+    """The agent wants this rank to end between two steps."""
+
+
+class Inbox:
+    """What waits for the compute thread.
+
+    ``frame_limit`` 0 means no bound: the driver's inbox must take every token, or the ring of stages could block
+    itself; what is in flight towards it is bounded by what it sent.
+    """
+
+    def __init__(self, frame_limit: int) -> None:
+        self._queue: queue.Queue[Arrival | Lost | Leave] = queue.Queue(frame_limit)
+
+    def read_from(self, receiver: Receiver, name: str) -> None:
+        """Start a thread that puts every frame of ``receiver`` here."""
+        threading.Thread(target=self._read, args=(receiver,), name=f"reader {name}", daemon=True).start()
+
+    def put(self, item: Lost | Leave) -> None:
+        """Put something that is no frame, in front of the bound."""
+        with self._queue.mutex:
+            self._queue.queue.append(item)
+            self._queue.not_empty.notify()
+
+    def get(self) -> Arrival | Lost | Leave:
+        """Sleep until something comes."""
+        return self._queue.get()
+
+    def get_nowait(self) -> Arrival | Lost | Leave | None:
+        """The next item if there is one."""
+        try:
+            return self._queue.get_nowait()
+        except queue.Empty:
+            return None
+
+    def _read(self, receiver: Receiver) -> None:
+        while True:
+            try:
+                arrival = Arrival(*receiver.receive())
+            except HopError as error:
+                self.put(Lost(error))
+                return
+            self._queue.put(arrival)
+
+
+class Outbox:
+    """Frames on their way to one rank, written by a thread of their own so that compute goes on."""
+
+    def __init__(self, sender: Sender, inbox: Inbox, name: str) -> None:
+        self._sender = sender
+        self._inbox = inbox
+        self._queue: queue.Queue[tuple[AnyFrame, bytes | bytearray | memoryview]] = queue.Queue(_OUTBOX_FRAMES)
+        threading.Thread(target=self._write, name=f"writer {name}", daemon=True).start()
+
+    def put(self, frame: AnyFrame, payload: bytes | bytearray | memoryview = b"") -> None:
+        """Queue a frame; waits when four are queued already."""
+        self._queue.put((frame, payload))
+
+    def _write(self) -> None:
+        failed = False
+        while True:
+            frame, payload = self._queue.get()
+            if failed:
+                continue  # keeps the compute thread from waiting on a hop that is gone; it reads of the loss soon
+            try:
+                self._sender.send(frame, payload)
+            except HopError as error:
+                failed = True
+                self._inbox.put(Lost(error))

@@ -1,0 +1,122 @@
+"""What an agent and its worker say to each other over the worker's pipes: one JSON object a line."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from runtime.engine.hop import Address  # msgspec resolves the annotation when it decodes
+
+Index = Annotated[int, Meta(ge=0, le=100_000)]
+Positive = Annotated[int, Meta(ge=1, le=100_000)]
+
+
+class Order(msgspec.Struct, frozen=True, tag_field="order"):
+    """From the agent, on the worker's standard input."""
+
+
+class Launch(Order, frozen=True, tag="launch"):
+    """Who this worker is. The first line it reads; the key travels here, because arguments can be seen by others."""
+
+    job: str
+    key: Annotated[bytes, Meta(min_length=32, max_length=32)]
+    host: str
+    """The address to listen on for hops."""
+    model_folder: str
+    rank: Index
+    first_layer: Index
+    end_layer: Positive
+    """One past the last layer."""
+    stage: Index
+    stage_count: Positive
+    rank_in_stage: Index
+    ranks_in_stage: Positive
+
+    @property
+    def is_driver(self) -> bool:
+        return self.stage == 0 and self.rank_in_stage == 0
+
+    @property
+    def is_leader(self) -> bool:
+        """The first rank of a stage receives for it, passes on, and samples."""
+        return self.rank_in_stage == 0
+
+
+class Connect(Order, frozen=True, tag="connect"):
+    """Everyone listens: make the hops, then load."""
+
+    next_stage: Address | None = None
+    """Where the leader's output goes: the next stage's leader, or from the last stage the driver."""
+    followers: tuple[Address, ...] = ()
+    """The other ranks of this stage, to whom its leader hands every frame."""
+    ring: tuple[Address, ...] = ()
+    """The ranks of a tensor group in order, for MLX's own connections; empty for a stage of one rank."""
+
+
+class Quit(Order, frozen=True, tag="quit"):
+    """End now. A rank leaves only on this word, because a missing rank makes the others fail."""
+
+
+class Report(msgspec.Struct, frozen=True, tag_field="report"):
+    """From the worker, on its standard output."""
+
+
+class Listening(Report, frozen=True, tag="listening"):
+    """Hops may be dialled at ``port``; ``ring_port`` is kept free for MLX when the stage is a tensor group."""
+
+    port: Annotated[int, Meta(ge=1, le=65535)]
+    ring_port: Annotated[int, Meta(ge=0, le=65535)] = 0
+
+
+class Progress(Report, frozen=True, tag="progress"):
+    """How far loading has come."""
+
+    phase: Literal["connecting", "loading", "warming up"]
+    loaded_bytes: int = 0
+
+
+class Loaded(Report, frozen=True, tag="loaded"):
+    """The stage is warm. ``held_bytes`` is what MLX has allocated in this process."""
+
+    held_bytes: int
+
+
+class StepStatistics(Report, frozen=True, tag="steps"):
+    """Counters since the start, sampled while they move. A counter that stands still while work waits means a stall."""
+
+    steps: int
+    tokens: int
+    compute_seconds: float
+    kv_bytes: int
+
+
+class WorkerFailed(Report, frozen=True, tag="failed"):
+    """The worker ends. ``lost_peer`` means that it only saw another rank go."""
+
+    reason: str
+    lost_peer: bool = False
+
+
+AnyOrder = Launch | Connect | Quit
+AnyReport = Listening | Progress | Loaded | StepStatistics | WorkerFailed
+
+_encoder = msgspec.json.Encoder()
+_order_decoder = msgspec.json.Decoder(AnyOrder)
+_report_decoder = msgspec.json.Decoder(AnyReport)
+
+
+def encode_line(message: AnyOrder | AnyReport) -> bytes:
+    """One line, with its end."""
+    return _encoder.encode(message) + b"\n"
+
+
+def decode_order(line: bytes) -> AnyOrder:
+    """Raises :class:`msgspec.DecodeError` for anything but an order."""
+    return _order_decoder.decode(line)
+
+
+def decode_report(line: bytes) -> AnyReport:
+    """Raises :class:`msgspec.DecodeError` for anything but a report."""
+    return _report_decoder.decode(line)

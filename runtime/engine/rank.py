@@ -1,0 +1,87 @@
+"""One rank at work: what it does with a frame, wherever in the pipeline it stands."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from runtime.engine import tensors
+from runtime.engine.frames import Drop, Open, Step, Token
+from runtime.engine.hop import HopError
+from runtime.engine.mailbox import Leave, Lost
+from runtime.engine.orders import StepStatistics
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runtime.engine.mailbox import Inbox, Outbox
+    from runtime.engine.stage import Stage
+
+
+class Rank:
+    """A stage with its ways out: ``followers`` of its own tensor group, and the leader of the next stage."""
+
+    def __init__(self, stage: Stage, followers: Sequence[Outbox] = (), next_stage: Outbox | None = None) -> None:
+        self.stage = stage
+        self._followers = followers
+        self._next_stage = next_stage
+        self._steps = 0
+        self._tokens = 0
+        self._compute_seconds = 0.0
+
+    def apply(self, frame: Open | Step | Drop, payload: bytes | bytearray = b"") -> Token | None:
+        """Hand ``frame`` to the followers, do it, and pass it on. On the last stage, returns the token it asked for."""
+        for follower in self._followers:
+            follower.put(frame, payload)
+        if isinstance(frame, Step):
+            return self._step(frame, payload)
+        if isinstance(frame, Open):
+            self.stage.open(frame)
+        else:
+            self.stage.drop(frame)
+        if self._next_stage is not None and not self.stage.is_last:
+            self._next_stage.put(frame)
+        return None
+
+    def statistics(self) -> StepStatistics:
+        """The counters since the start."""
+        return StepStatistics(self._steps, self._tokens, self._compute_seconds, self.stage.kv_bytes)
+
+    def _step(self, step: Step, payload: bytes | bytearray) -> Token | None:
+        begin = time.perf_counter()
+        received = None
+        if not self.stage.is_first:
+            received = tensors.from_payload(payload, step.dtype, step.shape)
+        result = self.stage.run(step, received)
+        self._steps += 1
+        self._tokens += len(step.tokens)
+        self._compute_seconds += time.perf_counter() - begin
+        if result is None:
+            return None
+        if self.stage.is_last:
+            token: Any = result.item()
+            return Token(step.sequence, token)
+        if self._next_stage is not None:
+            passed_on = msgspec.structs.replace(step, dtype=tensors.dtype_name(result), shape=result.shape)
+            self._next_stage.put(passed_on, tensors.to_payload(result))
+        return None
+
+
+def follow(rank: Rank, inbox: Inbox, token_outbox: Outbox | None) -> None:
+    """The loop of every rank but the driver: do what comes, until the agent says leave.
+
+    ``token_outbox`` leads from the last stage's leader to the driver. Raises :class:`HopError` when a hop is lost.
+    """
+    while True:
+        item = inbox.get()
+        if isinstance(item, Leave):
+            return
+        if isinstance(item, Lost):
+            raise item.error
+        if not isinstance(item.frame, Open | Step | Drop):
+            raise HopError(f"a {type(item.frame).__name__} frame came down the pipeline")
+        token = rank.apply(item.frame, item.payload)
+        if token is not None and token_outbox is not None:
+            token_outbox.put(token)

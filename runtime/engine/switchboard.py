@@ -1,0 +1,67 @@
+"""The listening side of a worker: takes calls, checks each caller, and hands out the hops that were expected."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import socket
+import threading
+import time
+
+from runtime.engine import hop
+
+log = logging.getLogger(__name__)
+
+_BACKLOG = 16
+
+
+class Switchboard:
+    """Listens on a fresh port. Each caller is checked in a thread of its own: a silent stranger blocks nobody."""
+
+    def __init__(self, host: str, key: bytes) -> None:
+        self._key = key
+        self._listener = socket.create_server((host, 0), backlog=_BACKLOG)
+        self._calls: dict[str, queue.SimpleQueue[socket.socket]] = {}
+        self._lock = threading.Lock()
+        threading.Thread(target=self._accept, name="switchboard", daemon=True).start()
+
+    @property
+    def port(self) -> int:
+        """The port that the kernel chose."""
+        port: int = self._listener.getsockname()[1]
+        return port
+
+    def wait_for(self, role: str, *, within_seconds: float) -> socket.socket:
+        """The connection of the caller that proved to be ``role``. Raises :class:`hop.HopError` if it does not call."""
+        try:
+            return self._queue(role).get(timeout=within_seconds)
+        except queue.Empty:
+            raise hop.HopError(f"{role} did not connect within {within_seconds:.0f} s") from None
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._listener.close()
+
+    def _queue(self, role: str) -> queue.SimpleQueue[socket.socket]:
+        with self._lock:
+            return self._calls.setdefault(role, queue.SimpleQueue())
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, caller = self._listener.accept()
+            except OSError:
+                if self._listener.fileno() == -1:
+                    return
+                time.sleep(0.1)  # out of file descriptors: the calls wait in the backlog
+                continue
+            threading.Thread(target=self._check, args=(connection, caller), name="greeting", daemon=True).start()
+
+    def _check(self, connection: socket.socket, caller: object) -> None:
+        try:
+            role = hop.answer(connection, self._key)
+        except hop.HopError as error:
+            log.warning("refused %s: %s", caller, error)
+            connection.close()
+            return
+        self._queue(role).put(connection)

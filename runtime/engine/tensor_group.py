@@ -1,0 +1,59 @@
+"""The ranks of a stage that share its layers: an MLX world of their own over its ring (TCP).
+
+The ring has no key, no time limit and no framing (facts: a stranger that connects first is taken for a neighbour; an
+accept waits for ever), so it gets a fresh port for each job, exists only inside a stage, and is watched from outside.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import mlx.core as mx
+
+from runtime.engine import lifeline
+from runtime.errors import PomonaError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runtime.engine.hop import Address
+
+_JOIN_SECONDS = 45.0
+"""A little more than the 31 s after which a rank of MLX's ring gives up dialling."""
+
+
+def free_port(host: str) -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def join(addresses: Sequence[Address], rank: int) -> mx.distributed.Group:
+    """Connect the ring of ``addresses``, in rank order. Raises :class:`PomonaError` if it does not come up whole.
+
+    The process ends by itself if the ring is not connected within 45 s.
+    """
+    hostfile = Path(tempfile.mkdtemp(prefix="pomona-ring-")) / "hosts.json"
+    hostfile.write_text(json.dumps([[str(address)] for address in addresses]))
+    os.environ["MLX_HOSTFILE"] = str(hostfile)
+    os.environ["MLX_RANK"] = str(rank)
+    try:
+        with lifeline.limit_seconds(_JOIN_SECONDS):
+            group = mx.distributed.init(strict=True, backend="ring")
+    except RuntimeError as error:
+        raise PomonaError("The nodes of this tensor group could not connect to each other; start again.") from error
+    finally:
+        hostfile.unlink()
+        hostfile.parent.rmdir()
+    if group.size() != len(addresses):
+        raise PomonaError(
+            f"The tensor group came up with {group.size()} ranks instead of {len(addresses)}; start again."
+        )
+    return group
