@@ -1,0 +1,1 @@
+"""From a model's layout and nodes to who holds which layers. Pure functions, no I/O."""
