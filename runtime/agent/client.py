@@ -1,0 +1,90 @@
+"""The controller's end of a job on one agent."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Self
+
+import aiohttp
+import msgspec
+
+from runtime.agent.messages import (
+    FRAME_LIMIT_BYTES,
+    JOB_PATH,
+    AgentMessage,
+    ConnectRank,
+    ControllerMessage,
+    EndJob,
+    StartRank,
+    decode_from_agent,
+    encode,
+)
+from runtime.errors import PomonaError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from runtime.engine.orders import Connect, Launch
+
+_HEARTBEAT_SECONDS = 2.0
+_CONNECT_SECONDS = 5.0
+
+
+class JobClient:
+    """One open job: closing it ends its workers on that node."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse, name: str) -> None:
+        self._socket = socket
+        self._name = name
+
+    @classmethod
+    async def open(cls, http: aiohttp.ClientSession, host: str, port: int, key: str, name: str) -> Self:
+        """Connect to the agent of the node called ``name``. Raises :class:`PomonaError` if that is not possible."""
+        try:
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                socket = await http.ws_connect(
+                    f"http://{host}:{port}{JOB_PATH}",
+                    headers={"Authorization": f"Bearer {key}"},
+                    heartbeat=_HEARTBEAT_SECONDS,
+                    max_msg_size=FRAME_LIMIT_BYTES,
+                )
+        except aiohttp.WSServerHandshakeError as error:
+            raise PomonaError(
+                f"{name} refuses to run the model ({error.status}); it belongs to someone else."
+            ) from error
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise PomonaError(f"{name} does not answer; check that Pomona runs there.") from error
+        return cls(socket, name)
+
+    async def start_rank(self, launch: Launch) -> None:
+        """Have a worker started."""
+        await self._send(StartRank(launch))
+
+    async def connect_rank(self, rank: int, connect: Connect) -> None:
+        """Tell a worker whom to connect to."""
+        await self._send(ConnectRank(rank, connect))
+
+    async def end(self) -> None:
+        """Have all workers of the job on this node ended; ``JobEnded`` comes among the messages."""
+        await self._send(EndJob())
+
+    async def messages(self) -> AsyncIterator[AgentMessage]:
+        """What the agent says, until the connection ends. Raises :class:`PomonaError` for what cannot be understood."""
+        async for frame in self._socket:
+            if frame.type is aiohttp.WSMsgType.TEXT:
+                try:
+                    yield decode_from_agent(frame.data)
+                except msgspec.DecodeError as error:
+                    raise PomonaError(
+                        f"{self._name} runs another version of Pomona; install the same on both."
+                    ) from error
+
+    async def close(self) -> None:
+        """Give up the lease."""
+        await self._socket.close()
+
+    async def _send(self, message: ControllerMessage) -> None:
+        try:
+            await self._socket.send_str(encode(message))
+        except (aiohttp.ClientError, ConnectionError) as error:
+            raise PomonaError(f"The connection to {self._name} was lost.") from error

@@ -1,0 +1,122 @@
+"""A job's ranks on one node, for as long as its controller holds the connection."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from aiohttp import WSMsgType
+
+from runtime.agent.messages import (
+    AgentMessage,
+    ConnectRank,
+    ControllerMessage,
+    EndJob,
+    JobEnded,
+    JobRefused,
+    RankExited,
+    RankReport,
+    StartRank,
+    decode_from_controller,
+    encode,
+)
+from runtime.agent.worker_process import WorkerProcess
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from runtime.engine.orders import AnyReport, Launch
+
+log = logging.getLogger(__name__)
+
+_RANK_LIMIT = 64
+_OUTGOING_LIMIT = 10_000
+
+
+class Job:
+    """Serves one controller over ``socket``; every worker that it started is gone when :meth:`serve` returns."""
+
+    def __init__(self, socket: web.WebSocketResponse, listen_host: str, log_folder: Path) -> None:
+        self._socket = socket
+        self._listen_host = listen_host
+        self._log_folder = log_folder
+        self._workers: dict[int, WorkerProcess] = {}
+        self._waits: set[asyncio.Task[None]] = set()
+        self._outgoing: asyncio.Queue[AgentMessage] = asyncio.Queue(_OUTGOING_LIMIT)
+        self._ending = False
+
+    async def serve(self) -> None:
+        """Do what the controller says until it closes the connection or is gone."""
+        sending = asyncio.create_task(self._send(), name="job sender")
+        try:
+            async for frame in self._socket:
+                if frame.type is WSMsgType.TEXT:
+                    await self._obey(frame.data)
+        finally:
+            await self._end_workers()
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
+
+    async def _obey(self, text: str) -> None:
+        try:
+            message: ControllerMessage = decode_from_controller(text)
+        except msgspec.DecodeError as error:
+            self._say(
+                JobRefused(f"This node does not understand its controller ({error}); install the same Pomona on both.")
+            )
+            return
+        match message:
+            case StartRank(launch):
+                await self._start(launch)
+            case ConnectRank(rank, connect):
+                if rank in self._workers:
+                    await self._workers[rank].order(connect)
+            case EndJob():
+                await self._end_workers()
+                self._say(JobEnded())
+
+    async def _start(self, launch: Launch) -> None:
+        if launch.rank in self._workers or len(self._workers) >= _RANK_LIMIT or self._ending:
+            self._say(JobRefused(f"Rank {launch.rank} cannot be started here a second time."))
+            return
+        if not (Path(launch.model_folder) / "config.json").is_file():
+            self._say(JobRefused(f"The model folder {launch.model_folder} is not on this node."))
+            return
+        rank = launch.rank
+
+        def on_report(report: AnyReport) -> None:
+            self._say(RankReport(rank, report))
+
+        log_file = self._log_folder / f"{launch.job[:16]}-rank{rank}.log"
+        worker = WorkerProcess(msgspec.structs.replace(launch, host=self._listen_host), log_file, on_report)
+        await worker.start()
+        self._workers[rank] = worker
+        self._waits.add(asyncio.create_task(self._wait(rank, worker), name=f"rank {rank}"))
+
+    async def _wait(self, rank: int, worker: WorkerProcess) -> None:
+        status = await worker.wait()
+        if not self._ending:
+            self._say(RankExited(rank, status))
+
+    async def _end_workers(self) -> None:
+        self._ending = True
+        await asyncio.gather(*(worker.end() for worker in self._workers.values()))
+        await asyncio.gather(*self._waits)
+
+    def _say(self, message: AgentMessage) -> None:
+        try:
+            self._outgoing.put_nowait(message)
+        except asyncio.QueueFull:
+            log.warning("the controller does not read; dropped %s", type(message).__name__)
+
+    async def _send(self) -> None:
+        while True:
+            message = await self._outgoing.get()
+            try:
+                await self._socket.send_str(encode(message))
+            except ConnectionError:
+                log.info("the controller is gone")
+                return

@@ -1,0 +1,90 @@
+"""What a controller and an agent say to each other over a job's WebSocket: JSON text frames.
+
+The connection is the job's lease: when it closes, whoever closed it, the agent ends every worker of the job.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from runtime.engine.orders import AnyReport, Connect, Launch  # msgspec resolves the annotations when it decodes
+
+JOB_PATH = "/v1/job"
+NODE_PATH = "/v1/node"
+HELLO_PATH = "/v1/hello"
+FRAME_LIMIT_BYTES = 1 << 20
+
+
+class AgentStarted(msgspec.Struct, frozen=True):
+    """The agent's first line on standard output."""
+
+    port: int
+    node_id: str
+
+
+class JobMessage(msgspec.Struct, frozen=True, tag_field="type"):
+    """Base of everything on the wire."""
+
+
+class StartRank(JobMessage, frozen=True, tag="start_rank"):
+    """Start a worker. The agent decides itself on which address it listens."""
+
+    launch: Launch
+
+
+class ConnectRank(JobMessage, frozen=True, tag="connect_rank"):
+    """Pass this order to a rank that was started here."""
+
+    rank: int
+    connect: Connect
+
+
+class EndJob(JobMessage, frozen=True, tag="end_job"):
+    """End all ranks of the job; ``JobEnded`` follows when none is left."""
+
+
+class RankReport(JobMessage, frozen=True, tag="rank_report"):
+    """A worker said something."""
+
+    rank: int
+    report: AnyReport
+
+
+class RankExited(JobMessage, frozen=True, tag="rank_exited"):
+    """A worker is gone without having been asked. ``status`` as :attr:`subprocess.Popen.returncode`."""
+
+    rank: int
+    status: int
+
+
+class JobRefused(JobMessage, frozen=True, tag="job_refused"):
+    """The agent cannot do what was asked: one sentence for a person."""
+
+    reason: str
+
+
+class JobEnded(JobMessage, frozen=True, tag="job_ended"):
+    """No worker of the job is left on this node."""
+
+
+ControllerMessage = StartRank | ConnectRank | EndJob
+AgentMessage = RankReport | RankExited | JobRefused | JobEnded
+
+_encoder = msgspec.json.Encoder()
+_controller_decoder = msgspec.json.Decoder(ControllerMessage)
+_agent_decoder = msgspec.json.Decoder(AgentMessage)
+
+
+def encode(message: ControllerMessage | AgentMessage) -> str:
+    """One text frame."""
+    return _encoder.encode(message).decode()
+
+
+def decode_from_controller(text: str) -> ControllerMessage:
+    """Raises :class:`msgspec.DecodeError` for anything else."""
+    return _controller_decoder.decode(text)
+
+
+def decode_from_agent(text: str) -> AgentMessage:
+    """Raises :class:`msgspec.DecodeError` for anything else."""
+    return _agent_decoder.decode(text)

@@ -1,0 +1,99 @@
+"""A worker process as its agent sees it: started, spoken to, and ended for certain."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from runtime.engine.orders import AnyOrder, AnyReport, Quit, decode_report, encode_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from runtime.engine.orders import Launch
+
+log = logging.getLogger(__name__)
+
+_QUIT_SECONDS = 4.0
+_TERMINATE_SECONDS = 1.0
+_LINE_LIMIT_BYTES = 1 << 20
+
+
+class WorkerProcess:
+    """One rank's process, in a process group of its own."""
+
+    def __init__(self, launch: Launch, log_file: Path, on_report: Callable[[AnyReport], None]) -> None:
+        self._launch = launch
+        self._log_file = log_file
+        self._on_report = on_report
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        """Start the process and tell it who it is."""
+        self._log_file.parent.mkdir(parents=True, exist_ok=True)
+        with self._log_file.open("ab") as log_stream:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-P", "-m", "pomona", "worker",
+                "--job", self._launch.job, "--rank", str(self._launch.rank),  # for people who read the process list
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log_stream,
+                start_new_session=True,
+                limit=_LINE_LIMIT_BYTES,
+            )  # fmt: skip
+        await self.order(self._launch)
+
+    async def order(self, order: AnyOrder) -> None:
+        """Send an order; a worker that is gone already does not mind."""
+        stdin = self._started.stdin
+        assert stdin is not None  # it was asked for
+        with contextlib.suppress(ConnectionError):
+            stdin.write(encode_line(order))
+            await stdin.drain()
+
+    async def wait(self) -> int:
+        """Pass on every report until the process is gone; returns its status."""
+        stdout = self._started.stdout
+        assert stdout is not None  # it was asked for
+        async for line in stdout:
+            try:
+                self._on_report(decode_report(line))
+            except msgspec.DecodeError:
+                log.exception("rank %s reported something that cannot be read", self._launch.rank)
+        return await self._started.wait()
+
+    async def end(self) -> None:
+        """Ask, then terminate, then kill the process group; returns when the process is gone."""
+        await self.order(Quit())
+        if await self._gone_within(_QUIT_SECONDS):
+            return
+        self._signal_group(signal.SIGTERM)
+        if await self._gone_within(_TERMINATE_SECONDS):
+            return
+        self._signal_group(signal.SIGKILL)
+        await self._started.wait()
+
+    @property
+    def _started(self) -> asyncio.subprocess.Process:
+        if self._process is None:
+            raise RuntimeError("the worker was not started")
+        return self._process
+
+    async def _gone_within(self, seconds: float) -> bool:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._started.wait()
+                return True
+        return False
+
+    def _signal_group(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._started.pid, number)
