@@ -1,0 +1,104 @@
+"""The answers in progress: tokens become text, and what a person waits for is measured."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from runtime.cluster.messages import Finished, Text, Throughput
+from runtime.cluster.throughput import RateMeter
+from runtime.engine.frames import Done, Generated, Prefilled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runtime.cluster.messages import FinishReason, ServerMessage
+    from runtime.cluster.text import TextStream
+    from runtime.engine.frames import AnyFrame
+
+
+class _Answer:
+    def __init__(self, request_id: str, prompt_tokens: int, stream: TextStream, arrived_seconds: float) -> None:
+        self.request_id = request_id
+        self.prompt_tokens = prompt_tokens
+        self.stream = stream
+        self.arrived_seconds = arrived_seconds
+        self.first_token_seconds: float | None = None
+        self.last_token_seconds = arrived_seconds
+        self.tokens = 0
+        self.prefilled_tokens = 0
+
+    def finished(self, reason: FinishReason) -> Finished:
+        first = self.last_token_seconds if self.first_token_seconds is None else self.first_token_seconds
+        decode_seconds = self.last_token_seconds - first
+        return Finished(
+            request_id=self.request_id,
+            finish_reason=reason,
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.tokens,
+            ttft_seconds=first - self.arrived_seconds,
+            decode_tokens_per_second=(self.tokens - 1) / decode_seconds if decode_seconds > 0 else 0.0,
+        )
+
+
+class Answers:
+    """Every request that the driver works on, by the number under which it was submitted."""
+
+    def __init__(self, publish: Callable[[ServerMessage], None]) -> None:
+        self._publish = publish
+        self._answers: dict[int, _Answer] = {}
+        self._numbers: dict[str, int] = {}
+        self._next_number = 0
+        self._decode_rate = RateMeter()
+        self._prefill_rate = RateMeter()
+        self._began_seconds = time.monotonic()
+        self.last_sign_seconds = self._began_seconds
+        """When the driver last said something, or was last given something to do."""
+
+    @property
+    def active(self) -> int:
+        """Requests without an end."""
+        return len(self._answers)
+
+    def begin(self, request_id: str, prompt_tokens: int, stream: TextStream, arrived_seconds: float) -> int:
+        """Register a request; returns the number to submit it under."""
+        number = self._next_number
+        self._next_number += 1
+        self._answers[number] = _Answer(request_id, prompt_tokens, stream, arrived_seconds)
+        self._numbers[request_id] = number
+        self.last_sign_seconds = time.monotonic()
+        return number
+
+    def number_of(self, request_id: str) -> int | None:
+        """The number of a request that still runs."""
+        return self._numbers.get(request_id)
+
+    def take(self, frame: AnyFrame) -> None:
+        """What the driver said."""
+        now = self.last_sign_seconds = time.monotonic()
+        match frame:
+            case Generated(number, token) if answer := self._answers.get(number):
+                if answer.first_token_seconds is None:
+                    answer.first_token_seconds = now
+                answer.last_token_seconds = now
+                answer.tokens += 1
+                self._decode_rate.add(now)
+                self._publish(Text(answer.request_id, answer.stream.add(token), (token,)))
+            case Prefilled(number, prompt_tokens) if answer := self._answers.get(number):
+                self._prefill_rate.add(now, prompt_tokens - answer.prefilled_tokens)
+                answer.prefilled_tokens = prompt_tokens
+            case Done(number, reason) if answer := self._answers.pop(number, None):
+                del self._numbers[answer.request_id]
+                if rest := answer.stream.finish():
+                    self._publish(Text(answer.request_id, rest, ()))
+                self._publish(answer.finished(reason))
+
+    def throughput(self) -> Throughput:
+        """The rates of the last second."""
+        now = time.monotonic()
+        return Throughput(
+            time_seconds=now - self._began_seconds,
+            decode_tokens_per_second=self._decode_rate.per_second(now),
+            prefill_tokens_per_second=self._prefill_rate.per_second(now),
+            active_requests=self.active,
+        )

@@ -1,0 +1,143 @@
+"""A front end's handle on a session: starts the controller process and speaks with it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sys
+from typing import TYPE_CHECKING, Self
+
+import aiohttp
+import msgspec
+
+from runtime.cluster.launch import SessionRequest
+from runtime.cluster.messages import (
+    FRAME_LIMIT_BYTES,
+    SESSION_PATH,
+    ClientMessage,
+    Ended,
+    Failed,
+    Opened,
+    ServerMessage,
+    Stop,
+)
+from runtime.errors import PomonaError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
+
+    from runtime.cluster.nodes import KnownNode
+    from runtime.planning.plan import Plan
+
+log = logging.getLogger(__name__)
+
+_OPEN_SECONDS = 30.0
+_CLOSE_SECONDS = 15.0
+_KILL_SECONDS = 3.0
+_HEARTBEAT_SECONDS = 2.0
+
+_decoder = msgspec.json.Decoder(ServerMessage)
+_encoder = msgspec.json.Encoder()
+
+
+class SessionClient:
+    """One session. The controller ends when :meth:`close` is called, or when this process is gone."""
+
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        http: aiohttp.ClientSession,
+        socket: aiohttp.ClientWebSocketResponse,
+    ) -> None:
+        self._process = process
+        self._http = http
+        self._socket = socket
+
+    @classmethod
+    async def start(cls, plan: Plan, model_folder: Path, nodes: Sequence[KnownNode], key: str) -> Self:
+        """Start a controller for ``plan`` and connect to it; loading goes on and is told by :meth:`events`.
+
+        Raises :class:`PomonaError` when there can be no session.
+        """
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-m", "pomona", "controller",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )  # fmt: skip
+        request = SessionRequest(plan, str(model_folder), tuple(nodes), key)
+        http = aiohttp.ClientSession()
+        try:
+            async with asyncio.timeout(_OPEN_SECONDS):
+                port = await _port_of(process, request)
+                socket = await http.ws_connect(
+                    f"http://127.0.0.1:{port}{SESSION_PATH}",
+                    headers={"Authorization": f"Bearer {key}"},
+                    heartbeat=_HEARTBEAT_SECONDS,
+                    max_msg_size=FRAME_LIMIT_BYTES,
+                )
+        except BaseException as error:
+            await http.close()
+            await _end(process)
+            if isinstance(error, aiohttp.ClientError | TimeoutError):
+                raise PomonaError("The controller of the model did not start; look at the log.") from error
+            raise
+        return cls(process, http, socket)
+
+    async def send(self, message: ClientMessage) -> None:
+        """Say something. Raises :class:`PomonaError` when the controller is gone."""
+        try:
+            await self._socket.send_str(_encoder.encode(message).decode())
+        except (aiohttp.ClientError, ConnectionError) as error:
+            raise PomonaError("The session is over; start the model again.") from error
+
+    async def events(self) -> AsyncIterator[ServerMessage]:
+        """Everything that happens, until ``Failed`` or ``Ended``, which always comes last."""
+        async for frame in self._socket:
+            if frame.type is not aiohttp.WSMsgType.TEXT:
+                continue
+            message = _decoder.decode(frame.data)
+            yield message
+            if isinstance(message, Failed | Ended):
+                return
+        yield Failed("The controller of the model ended unexpectedly; start the model again.")
+
+    async def close(self) -> None:
+        """End the session and the controller; returns when the process is gone."""
+        with contextlib.suppress(PomonaError):
+            await self.send(Stop())
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await self._process.wait()
+        await self._socket.close()
+        await self._http.close()
+        await _end(self._process)
+
+
+async def _port_of(process: asyncio.subprocess.Process, request: SessionRequest) -> int:
+    assert process.stdin is not None
+    assert process.stdout is not None  # both were asked for
+    process.stdin.write(_encoder.encode(request) + b"\n")
+    line = await process.stdout.readline()
+    try:
+        opened = msgspec.json.decode(line, type=Opened)
+    except msgspec.DecodeError as error:
+        raise PomonaError("The controller of the model did not start; look at the log.") from error
+    if opened.error:
+        raise PomonaError(opened.error)
+    return opened.port
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Make sure that a controller is gone: close its pipe, then kill it."""
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        async with asyncio.timeout(_KILL_SECONDS):
+            await process.wait()
+    except TimeoutError:
+        log.warning("the controller did not end by itself")
+        process.kill()
+        await process.wait()

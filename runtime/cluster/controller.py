@@ -1,0 +1,154 @@
+"""The controller process: one running model, and a loopback WebSocket for its front ends.
+
+Started with one JSON line (:class:`SessionRequest`) on standard input; answers with one JSON line that names its port.
+When standard input ends, or a front end says stop, the session ends and with it the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from aiohttp import WSMsgType, web
+
+from runtime import owner
+from runtime.cluster.launch import SessionRequest
+from runtime.cluster.messages import (
+    FRAME_LIMIT_BYTES,
+    SESSION_PATH,
+    Cancel,
+    Chat,
+    ClientMessage,
+    Opened,
+    ServerMessage,
+    Stop,
+)
+from runtime.cluster.session import Session
+from runtime.errors import PomonaError
+from runtime.models.layout import read_layout
+
+if TYPE_CHECKING:
+    from runtime.models.layout import ModelLayout
+
+log = logging.getLogger(__name__)
+
+_UNREAD_LIMIT = 50_000
+_HEARTBEAT_SECONDS = 2.0
+
+_client_decoder = msgspec.json.Decoder(ClientMessage)
+_encoder = msgspec.json.Encoder()
+
+
+def main() -> int:
+    """Run one session to its end."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", stream=sys.stderr)
+    try:
+        request = msgspec.json.decode(sys.stdin.buffer.readline(), type=SessionRequest)
+        layout = read_layout(Path(request.model_folder))
+    except msgspec.DecodeError as error:
+        return _refuse(f"The controller was asked for something that it does not understand ({error}).")
+    except PomonaError as error:
+        return _refuse(str(error))
+    asyncio.run(_serve(request, layout))
+    return 0
+
+
+def _refuse(reason: str) -> int:
+    sys.stdout.write(_encoder.encode(Opened(error=reason)).decode() + "\n")
+    return 1
+
+
+async def _serve(request: SessionRequest, layout: ModelLayout) -> None:
+    controller = _Controller(request, layout)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, controller.session.stop)
+    port = await controller.listen()
+    sys.stdout.write(_encoder.encode(Opened(port)).decode() + "\n")
+    sys.stdout.flush()
+    owned = asyncio.create_task(owner.gone(), name="owner")
+    owned.add_done_callback(lambda _: controller.session.stop())
+    await controller.session.run()
+    owned.cancel()
+    await controller.close()
+
+
+class _Controller:
+    def __init__(self, request: SessionRequest, layout: ModelLayout) -> None:
+        self.session = Session(request, Path(request.model_folder), layout, self._publish)
+        self._key = request.key
+        self._clients: dict[web.WebSocketResponse, asyncio.Queue[ServerMessage | None]] = {}
+        self._runner: web.AppRunner | None = None
+
+    async def listen(self) -> int:
+        application = web.Application()
+        application.router.add_get(SESSION_PATH, self._attend)
+        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        port: int = self._runner.addresses[0][1]
+        return port
+
+    async def close(self) -> None:
+        """Let every front end read to the end, then stop listening."""
+        for unread in self._clients.values():
+            unread.put_nowait(None)
+        assert self._runner is not None  # close follows listen
+        await self._runner.cleanup()
+
+    def _publish(self, message: ServerMessage) -> None:
+        for socket, unread in list(self._clients.items()):
+            if unread.qsize() < _UNREAD_LIMIT:
+                unread.put_nowait(message)
+            else:
+                log.warning("a front end does not read and is left behind")
+                del self._clients[socket]
+
+    async def _attend(self, request: web.Request) -> web.StreamResponse:
+        given = request.headers.get("Authorization", "").encode(errors="surrogateescape")
+        if not hmac.compare_digest(f"Bearer {self._key}".encode(), given):
+            raise web.HTTPUnauthorized(text="This controller needs its key.")
+        socket = web.WebSocketResponse(heartbeat=_HEARTBEAT_SECONDS, max_msg_size=FRAME_LIMIT_BYTES)
+        await socket.prepare(request)
+        unread: asyncio.Queue[ServerMessage | None] = asyncio.Queue()
+        for message in self.session.snapshot():
+            unread.put_nowait(message)
+        self._clients[socket] = unread
+        sending = asyncio.create_task(_send(socket, unread), name="front end")
+        try:
+            async for frame in socket:
+                if frame.type is WSMsgType.TEXT:
+                    await self._obey(socket, frame.data)
+        finally:
+            self._clients.pop(socket, None)
+            sending.cancel()
+        return socket
+
+    async def _obey(self, socket: web.WebSocketResponse, text: str) -> None:
+        try:
+            message = _client_decoder.decode(text)
+        except msgspec.DecodeError as error:
+            await socket.close(code=1003, message=str(error).encode()[:100])
+            return
+        match message:
+            case Chat():
+                await self.session.chat(message)
+            case Cancel():
+                await self.session.cancel(message)
+            case Stop():
+                self.session.stop()
+
+
+async def _send(socket: web.WebSocketResponse, unread: asyncio.Queue[ServerMessage | None]) -> None:
+    while (message := await unread.get()) is not None:
+        try:
+            await socket.send_str(_encoder.encode(message).decode())
+        except ConnectionError:
+            return
+    await socket.close()

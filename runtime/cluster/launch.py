@@ -1,0 +1,90 @@
+"""From a plan to the orders of its ranks. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from runtime.cluster.nodes import KnownNode  # msgspec resolves the annotation when it decodes
+from runtime.engine.hop import Address
+from runtime.engine.orders import Connect, Launch
+from runtime.planning.plan import Plan  # msgspec resolves the annotation when it decodes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runtime.cluster.messages import LoadPhase
+    from runtime.planning.plan import RankPlan
+
+
+class SessionRequest(msgspec.Struct, frozen=True):
+    """All that a controller needs to run a model; comes as one JSON line on its standard input."""
+
+    plan: Plan
+    model_folder: str
+    nodes: tuple[KnownNode, ...]
+    key: str
+    """Opens the agents, and this controller to its front ends."""
+
+
+@dataclass(slots=True)
+class RankState:
+    """What the controller knows of one rank. The first block is fixed, the second grows while it starts."""
+
+    rank: int
+    stage: int
+    rank_in_stage: int
+    planned: RankPlan
+    node: KnownNode
+    launch: Launch
+
+    phase: LoadPhase = "starting"
+    loaded_bytes: int = 0
+    hop_port: int = 0
+    ring_port: int = 0
+    held_bytes: int = 0
+    steps: int = 0
+    last_sign_seconds: float = field(default=0.0)
+
+    @property
+    def hop_address(self) -> Address:
+        return Address(self.node.host, self.hop_port)
+
+
+def rank_states(request: SessionRequest, job: str, key: bytes) -> list[RankState]:
+    """One state for each rank of the plan, in rank order: stages in model order, ranks of a stage side by side."""
+    nodes = {node.resources.node_id: node for node in request.nodes}
+    states: list[RankState] = []
+    for stage_index, stage in enumerate(request.plan.stages):
+        for rank_in_stage, planned in enumerate(stage.ranks):
+            node = nodes[planned.node_id]
+            launch = Launch(
+                job=job,
+                key=key,
+                host=node.host,
+                model_folder=request.model_folder,
+                rank=len(states),
+                first_layer=stage.first_layer,
+                end_layer=stage.last_layer + 1,
+                stage=stage_index,
+                stage_count=len(request.plan.stages),
+                rank_in_stage=rank_in_stage,
+                ranks_in_stage=len(stage.ranks),
+            )
+            states.append(RankState(len(states), stage_index, rank_in_stage, planned, node, launch))
+    return states
+
+
+def connect_order(state: RankState, states: Sequence[RankState]) -> Connect:
+    """Whom this rank connects to, once every rank listens."""
+    group = [other for other in states if other.stage == state.stage]
+    ring = tuple(Address(other.node.host, other.ring_port) for other in group) if len(group) > 1 else ()
+    if not state.launch.is_leader:
+        return Connect(ring=ring)
+    next_stage = None
+    if state.launch.stage_count > 1:
+        after = (state.stage + 1) % state.launch.stage_count
+        next_stage = next(other.hop_address for other in states if other.stage == after and other.launch.is_leader)
+    return Connect(next_stage, tuple(other.hop_address for other in group[1:]), ring)

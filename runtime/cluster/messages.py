@@ -1,0 +1,154 @@
+"""What a front end (the window, the console) and the controller say to each other.
+
+JSON text frames on one loopback WebSocket, one tagged struct each. Decoding checks every field.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from runtime.planning.plan import Plan  # msgspec resolves the annotation when it decodes
+
+SESSION_PATH = "/v1/session"
+FRAME_LIMIT_BYTES = 16 << 20
+"""Room for a chat of a million tokens."""
+
+Role = Literal["system", "user", "assistant"]
+FinishReason = Literal["stop", "length", "cancelled"]
+LoadPhase = Literal["starting", "connecting", "loading", "warming up", "ready"]
+
+
+class Opened(msgspec.Struct, frozen=True):
+    """The controller's first and only line on standard output."""
+
+    port: int = 0
+    error: str = ""
+    """Why there will be no session, for a person; then the port is 0."""
+
+
+class ChatMessage(msgspec.Struct, frozen=True):
+    """One turn of a chat."""
+
+    role: Role
+    content: str
+
+
+class Message(msgspec.Struct, frozen=True, tag_field="type"):
+    """Base of everything on the wire."""
+
+
+# From the front end -------------------------------------------------------------------------------------------
+
+
+class Chat(Message, frozen=True, tag="chat"):
+    """Answer ``messages``. Text, then one ``Finished`` or ``Rejected``, come back with the same ``request_id``."""
+
+    request_id: str
+    messages: tuple[ChatMessage, ...]
+    max_tokens: Annotated[int, Meta(ge=1)] = 1024
+    temperature: Annotated[float, Meta(ge=0, le=10)] = 0.0
+    """0 is greedy: always the likeliest token."""
+    top_p: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    seed: int | None = None
+
+
+class Cancel(Message, frozen=True, tag="cancel"):
+    """Stop one answer; ``Finished`` with reason ``cancelled`` follows."""
+
+    request_id: str
+
+
+class Stop(Message, frozen=True, tag="stop"):
+    """End the session; ``Ended`` follows when no worker is left."""
+
+
+# From the controller ------------------------------------------------------------------------------------------
+
+
+class LoadProgress(Message, frozen=True, tag="load_progress"):
+    """Where one rank is on its way to ready."""
+
+    rank: int
+    node_id: str
+    node_name: str
+    phase: LoadPhase
+    loaded_bytes: int
+    total_bytes: int
+
+
+class RankHeld(msgspec.Struct, frozen=True):
+    """What a rank truly holds after loading."""
+
+    rank: int
+    node_id: str
+    node_name: str
+    first_layer: int
+    last_layer: int
+    """Inclusive."""
+    planned_bytes: int
+    held_bytes: int
+    """Bytes that MLX has allocated in that process for weights."""
+
+
+class Ready(Message, frozen=True, tag="ready"):
+    """The model is loaded and warm; chats may begin."""
+
+    plan: Plan
+    ranks: tuple[RankHeld, ...]
+
+
+class Text(Message, frozen=True, tag="text"):
+    """The next piece of an answer. ``token_ids`` came since the last piece; ``text`` may lag behind them."""
+
+    request_id: str
+    text: str
+    token_ids: tuple[int, ...]
+
+
+class Finished(Message, frozen=True, tag="finished"):
+    """The end of an answer, with what was measured by the controller."""
+
+    request_id: str
+    finish_reason: FinishReason
+    prompt_tokens: int
+    completion_tokens: int
+    ttft_seconds: float
+    """From the request's arrival to its first token."""
+    decode_tokens_per_second: float
+    """Tokens after the first over the time since the first; 0 when there is only one."""
+
+
+class Rejected(Message, frozen=True, tag="rejected"):
+    """This request cannot be answered; the session goes on."""
+
+    request_id: str
+    reason: str
+
+
+class Throughput(Message, frozen=True, tag="throughput"):
+    """Sampled ten times a second while something runs, and once when it stops."""
+
+    time_seconds: float
+    """Seconds since the session became ready."""
+    decode_tokens_per_second: float
+    """Over the last second, all answers together."""
+    prefill_tokens_per_second: float
+    active_requests: int
+
+
+class Failed(Message, frozen=True, tag="failed"):
+    """The session is over: why, in one sentence that names the node."""
+
+    reason: str
+    node_id: str | None = None
+
+
+class Ended(Message, frozen=True, tag="ended"):
+    """The session is over because someone asked; no worker is left."""
+
+
+ClientMessage = Chat | Cancel | Stop
+ServerMessage = LoadProgress | Ready | Text | Finished | Rejected | Throughput | Failed | Ended
