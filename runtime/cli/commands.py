@@ -1,0 +1,144 @@
+"""Reads the command line and calls what does the work. Bad input ends with one plain line and exit status 2."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+from runtime.errors import PomonaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    OpenWindow = Callable[[str, Path], int]
+
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line; argparse would print its usage before it."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_BAD_INPUT, f"{self.prog}: {message}\n")
+
+
+def main(arguments: Sequence[str], open_window: OpenWindow) -> int:
+    """Run one command; returns the exit status. ``open_window`` is called where a command wants the window."""
+    options = _parser().parse_args(arguments)
+    try:
+        status: int = options.run(options, open_window)
+    except PomonaError as error:
+        logging.getLogger(__name__).debug("refused", exc_info=error)
+        sys.stderr.write(f"pomona: {error}\n")
+        return EXIT_BAD_INPUT
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="pomona", description="Runs one large language model over several Macs.", allow_abbrev=False)
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=_Parser)
+
+    demo = commands.add_parser("demo", help="try it on this machine alone: virtual nodes and a small real model")
+    demo.add_argument("--headless", action="store_true", help="in this terminal, without a window")
+    demo.add_argument("--nodes", type=int, default=3, metavar="N", help="virtual nodes to start (3)")
+    demo.add_argument("--split", type=_split, metavar="A,B,C", help="layers for each node, in order; even without it")
+    demo.add_argument("--mode", choices=("pipeline", "tensor"), default="pipeline", help="pipeline without it")
+    demo.add_argument("--prompt", help="ask this and end; a chat without it")
+    demo.add_argument("--max-tokens", type=_positive, default=256, metavar="N", help="the longest answer (256)")
+    demo.add_argument("--temperature", type=_temperature, default=0.0, metavar="T", help="0 is greedy, and the default")
+    demo.add_argument("--seed", type=_natural, metavar="N", help="repeats a random answer")
+    demo.add_argument("--json", action="store_true", help="print one JSON object at the end instead of the text")
+    demo.set_defaults(run=_demo)
+
+    agent = commands.add_parser("agent", help="make this machine a node")
+    agent.add_argument("--port", type=_port, default=0, help="listen here; any free port without it")
+    agent.add_argument("--name", help="how others see this node; the machine's own name without it")
+    agent.add_argument("--virtual-memory", type=_positive, metavar="BYTES", help="a virtual node with this budget")
+    agent.add_argument("--owned", action="store_true", help="end when standard input ends")
+    agent.set_defaults(run=_agent)
+
+    # Started by Pomona itself.
+    commands.add_parser("controller").set_defaults(run=_controller)
+    return parser
+
+
+def _demo(options: argparse.Namespace, open_window: OpenWindow) -> int:
+    from runtime.cli.demo import DemoOptions, run_demo  # a command imports only what it needs
+
+    return run_demo(
+        DemoOptions(
+            headless=options.headless,
+            node_count=options.nodes,
+            split=options.split,
+            mode=options.mode,
+            prompt=options.prompt,
+            max_tokens=options.max_tokens,
+            temperature=options.temperature,
+            seed=options.seed,
+            as_json=options.json,
+        ),
+        open_window,
+    )
+
+
+def _agent(options: argparse.Namespace, _open_window: OpenWindow) -> int:
+    from runtime.agent.main import AgentOptions, run_agent  # a command imports only what it needs
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", stream=sys.stderr)
+    return run_agent(AgentOptions(options.port, options.name, options.virtual_memory, options.owned))
+
+
+def _controller(_options: argparse.Namespace, _open_window: OpenWindow) -> int:
+    from runtime.cluster.controller import main as run_controller  # a command imports only what it needs
+
+    return run_controller()
+
+
+def _split(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is no split; write one number of layers for each node, as 5,18,7"
+        ) from None
+
+
+def _natural(text: str) -> int:
+    return _whole(text, least=0)
+
+
+def _positive(text: str) -> int:
+    return _whole(text, least=1)
+
+
+def _whole(text: str, *, least: int) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = least - 1
+    if not least <= number < 1 << 63:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least {least}")
+    return number
+
+
+def _port(text: str) -> int:
+    number = _natural(text)
+    if number > 65535:
+        raise argparse.ArgumentTypeError(f"'{text}' is no port; ports end at 65535")
+    return number
+
+
+def _temperature(text: str) -> float:
+    try:
+        temperature = float(text)
+    except ValueError:
+        temperature = -1.0
+    if not 0 <= temperature <= 10:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a temperature between 0 and 10")
+    return temperature

@@ -1,0 +1,248 @@
+"""A session in the terminal: finds the nodes, loads, streams answers, and says what was measured."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from runtime.cluster.client import SessionClient
+from runtime.cluster.messages import (
+    Chat,
+    ChatMessage,
+    Failed,
+    Finished,
+    FinishReason,
+    LoadProgress,
+    RankHeld,
+    Ready,
+    Rejected,
+    Text,
+)
+from runtime.cluster.nodes import NodeWatcher
+from runtime.errors import PomonaError
+from runtime.models.layout import read_layout
+from runtime.planning.plan import Mode, PlanNode, Refusal, make_plan
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
+
+    from runtime.cluster.messages import ServerMessage
+    from runtime.cluster.nodes import KnownNode
+    from runtime.planning.plan import Plan
+
+_FIND_SECONDS = 20.0
+EXIT_FAILED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What to ask and how. Without a ``prompt`` a person types, until end of input."""
+
+    prompt: str | None
+    max_tokens: int
+    temperature: float
+    seed: int | None
+
+
+class StageReport(msgspec.Struct, frozen=True):
+    """One rank in the JSON report."""
+
+    node: str
+    first_layer: int
+    last_layer: int
+    planned_bytes: int
+    held_bytes: int
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What ``--json`` prints. ``tokens`` are the ids of the answer, without the one that ended it."""
+
+    model: str
+    mode: Mode
+    answer: str
+    tokens: list[int]
+    finish_reason: FinishReason
+    ttft_seconds: float
+    decode_tokens_per_second: float
+    stages: list[StageReport]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    text: str
+    tokens: list[int]
+    finished: Finished
+
+
+async def run_console(
+    key: str,
+    folder: Path,
+    node_ids: Sequence[str],
+    split: Sequence[int] | None,
+    mode: Mode,
+    question: Question,
+    *,
+    as_json: bool,
+) -> int:
+    """Run the model over the nodes ``node_ids``, in this order; returns the exit status."""
+    this_task = asyncio.current_task()
+    assert this_task is not None  # a coroutine runs in a task
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this_task.cancel)
+    nodes = await _find_nodes(key, node_ids)
+    plan_nodes = [
+        PlanNode(node.resources.node_id, node.resources.name, node.resources.memory_available_bytes) for node in nodes
+    ]
+    plan = make_plan(read_layout(folder), plan_nodes, split, mode)
+    if isinstance(plan, Refusal):
+        raise PomonaError(plan.reason)
+    client = await SessionClient.start(plan, folder, nodes, key)
+    try:
+        return await _converse(client, plan, question, as_json=as_json)
+    finally:
+        await client.close()
+
+
+async def _find_nodes(key: str, node_ids: Sequence[str]) -> list[KnownNode]:
+    found: dict[str, KnownNode] = {}
+    complete = asyncio.Event()
+
+    def on_change(nodes: tuple[KnownNode, ...]) -> None:
+        found.clear()
+        found.update((node.resources.node_id, node) for node in nodes)
+        if found.keys() >= set(node_ids):
+            complete.set()
+
+    watcher = NodeWatcher(key, on_change)
+    await watcher.start()
+    try:
+        async with asyncio.timeout(_FIND_SECONDS):
+            await complete.wait()
+    except TimeoutError:
+        raise PomonaError(
+            f"Only {len(found)} of {len(node_ids)} nodes were found within {_FIND_SECONDS:.0f} s; "
+            "check that multicast works on this machine's loopback."
+        ) from None
+    finally:
+        await watcher.close()
+    return [found[node_id] for node_id in node_ids]
+
+
+async def _converse(client: SessionClient, plan: Plan, question: Question, *, as_json: bool) -> int:
+    events = client.events()
+    ready = await _load(events)
+    if ready is None:
+        return EXIT_FAILED
+    turns: list[ChatMessage] = []
+    while True:
+        prompt = question.prompt or await _typed()
+        if prompt is None:
+            return 0
+        turns.append(ChatMessage("user", prompt))
+        chat = Chat(uuid.uuid4().hex, tuple(turns), question.max_tokens, question.temperature, seed=question.seed)
+        await client.send(chat)
+        answer = await _answer(events, echo=not as_json)
+        if answer is None:
+            return EXIT_FAILED
+        turns.append(ChatMessage("assistant", answer.text))
+        if as_json:
+            _out(msgspec.json.encode(_report(plan, ready.ranks, answer)).decode() + "\n")
+        else:
+            _out(_summary(ready.ranks, answer.finished, with_nodes=question.prompt is not None))
+        if question.prompt is not None:
+            return 0
+
+
+async def _load(events: AsyncIterator[ServerMessage]) -> Ready | None:
+    """Tell each rank's phases until the model is ready; None if it fails, which is told too."""
+    phases: dict[int, str] = {}
+    async for event in events:
+        match event:
+            case LoadProgress(rank=rank, phase=phase) if phases.get(rank) != phase:
+                phases[rank] = phase
+                _note(f"{event.node_name}: {phase}")
+            case Ready():
+                return event
+            case Failed(reason):
+                _note(f"pomona: {reason}")
+            case _:
+                pass
+    return None
+
+
+async def _answer(events: AsyncIterator[ServerMessage], *, echo: bool) -> _Answer | None:
+    text: list[str] = []
+    tokens: list[int] = []
+    async for event in events:
+        match event:
+            case Text():
+                text.append(event.text)
+                tokens += event.token_ids
+                if echo:
+                    _out(event.text)
+            case Finished():
+                return _Answer("".join(text), tokens, event)
+            case Rejected(reason=reason) | Failed(reason):
+                _note(f"pomona: {reason}")
+                return None
+            case _:
+                pass
+    return None
+
+
+async def _typed() -> str | None:
+    """The next line that a person types; None at the end."""
+    while True:
+        try:
+            line = await asyncio.to_thread(input, "\n> ")
+        except EOFError:
+            return None
+        if line.strip():
+            return line
+
+
+def _report(plan: Plan, ranks: Sequence[RankHeld], answer: _Answer) -> Report:
+    return Report(
+        plan.model,
+        plan.mode,
+        answer.text,
+        answer.tokens,
+        answer.finished.finish_reason,
+        answer.finished.ttft_seconds,
+        answer.finished.decode_tokens_per_second,
+        [
+            StageReport(rank.node_name, rank.first_layer, rank.last_layer, rank.planned_bytes, rank.held_bytes)
+            for rank in ranks
+        ],
+    )
+
+
+def _summary(ranks: Sequence[RankHeld], finished: Finished, *, with_nodes: bool) -> str:
+    lines = ["\n"]
+    if with_nodes:
+        width = max(len(rank.node_name) for rank in ranks)
+        lines += [
+            f"{rank.node_name:<{width}}  layers {rank.first_layer}-{rank.last_layer}  "
+            f"holds {rank.held_bytes / 1e6:.1f} MB (planned {rank.planned_bytes / 1e6:.1f})\n"
+            for rank in ranks
+        ]
+    lines.append(
+        f"first token after {finished.ttft_seconds:.2f} s, {finished.decode_tokens_per_second:.1f} tok/s, "
+        f"{finished.completion_tokens} tokens\n"
+    )
+    return "".join(lines)
+
+
+def _out(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(f"{text}\n")

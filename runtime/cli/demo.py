@@ -1,0 +1,79 @@
+"""``pomona demo``: virtual nodes on this machine and the demo model, in the window or in the console."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from runtime.agent.key import new_key
+from runtime.cli.console import Question, run_console
+from runtime.cli.virtual_nodes import VirtualNodes, virtual_nodes
+from runtime.errors import PomonaError
+from runtime.models.demo import cache_folder, demo_model_folder
+from runtime.models.layout import read_layout
+from runtime.planning.plan import PlanNode, Refusal, make_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from runtime.planning.plan import Mode
+
+DEFAULT_PROMPT = "What is the capital of France?"
+
+
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    """The demo as asked for on the command line."""
+
+    headless: bool
+    node_count: int
+    split: tuple[int, ...] | None
+    mode: Mode
+    prompt: str | None
+    max_tokens: int
+    temperature: float
+    seed: int | None
+    as_json: bool
+
+
+def run_demo(options: DemoOptions, open_window: Callable[[str, Path], int]) -> int:
+    """Run it to the end; everything that it started is gone when it returns. Raises :class:`PomonaError`."""
+    nodes = virtual_nodes(options.node_count)
+    folder = demo_model_folder(lambda: _note("Preparing the demo model; this happens once."))
+    # Whether the split can be is known before anything starts: the agents will have these very budgets.
+    preview = [PlanNode(node.name, node.name, node.memory_bytes) for node in nodes]
+    refused = make_plan(read_layout(folder), preview, options.split, options.mode)
+    if isinstance(refused, Refusal):
+        raise PomonaError(refused.reason)
+    in_console = options.headless or options.as_json or options.prompt is not None
+    if not in_console and not has_display():
+        _note("There is no display here, so the demo runs in this terminal.")
+        in_console = True
+    key = new_key()
+    with VirtualNodes(nodes, key, cache_folder() / "demo.log") as agents:
+        if not in_console:
+            return open_window(key, folder)
+        node_ids = [agent.node_id for agent in agents.started()]
+        question = Question(options.prompt or _default_prompt(), options.max_tokens, options.temperature, options.seed)
+        session = run_console(key, folder, node_ids, options.split, options.mode, question, as_json=options.as_json)
+        return asyncio.run(session)
+
+
+def has_display() -> bool:
+    """Whether a window can be opened here."""
+    if sys.platform == "darwin":
+        return True
+    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
+
+
+def _default_prompt() -> str | None:
+    """None where someone sits at the terminal and can ask themselves."""
+    return None if sys.stdin.isatty() else DEFAULT_PROMPT
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
