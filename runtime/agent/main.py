@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import shutil
 import signal
 import sys
@@ -89,7 +90,7 @@ async def _serve(options: AgentOptions, folder: Path) -> None:
         except OSError as error:
             raise PomonaError(f"This node cannot be announced on the network ({error.strerror}).") from error
         stack.push_async_callback(beacon.close)
-        sys.stdout.write(msgspec.json.encode(AgentStarted(port, identity.node_id)).decode() + "\n")
+        sys.stdout.write(msgspec.json.encode(AgentStarted(port, identity.node_id, os.getpid())).decode() + "\n")
         sys.stdout.flush()
         if options.owned:
             owned = asyncio.create_task(owner.gone(), name="owner")

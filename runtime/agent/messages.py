@@ -20,6 +20,7 @@ class AgentStarted(msgspec.Struct, frozen=True):
 
     port: int
     node_id: str
+    pid: int
 
 
 class JobMessage(msgspec.Struct, frozen=True, tag_field="type"):

@@ -21,6 +21,7 @@ from yarl import URL
 from discovery.browser import Browser
 from resources.node import NodeResources, Versions
 from resources.parse import UNKNOWN, UNKNOWN_CHIP, tidy
+from runtime.agent.messages import NODE_PATH
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 MAX_ANSWER_BYTES = 64 * 1024
 MEMORY_STEP_BYTES = 16 * 2**20
-"""Available memory is rounded down to this, so that the usual breathing of a system is no news."""
+"""Available memory below the total is rounded down to this, so that the usual breathing of a system is no news."""
 
 _MAX_MEMORY_BYTES = 2**50
 _log = logging.getLogger(__name__)
@@ -182,7 +183,7 @@ class NodeWatcher:
 
 async def ask_node(session: aiohttp.ClientSession, host: str, port: int, node_id: str) -> NodeResources:
     """What the agent of ``node_id`` has, as it says itself. Raises :class:`NotOurs` or :class:`NoAnswer`."""
-    url = URL.build(scheme="http", host=host, port=port, path="/v1/node")
+    url = URL.build(scheme="http", host=host, port=port, path=NODE_PATH)
     try:
         async with session.get(url, allow_redirects=False) as response:
             if response.status == HTTPStatus.UNAUTHORIZED:
@@ -204,14 +205,15 @@ async def ask_node(session: aiohttp.ClientSession, host: str, port: int, node_id
 
 def _sane(resources: NodeResources) -> NodeResources:
     """The same with texts that fit labels and memory that sums can trust, the available one rounded."""
-    if not 0 <= resources.memory_available_bytes <= resources.memory_total_bytes <= _MAX_MEMORY_BYTES:
+    total, available = resources.memory_total_bytes, resources.memory_available_bytes
+    if not (0 <= available <= total <= _MAX_MEMORY_BYTES and total > 0):
         raise NoAnswer("memory that no machine has")
     versions = msgspec.structs.asdict(resources.versions)
     return msgspec.structs.replace(
         resources,
         name=tidy(resources.name) or "Unnamed",
         chip=tidy(resources.chip) or UNKNOWN_CHIP,
-        memory_available_bytes=resources.memory_available_bytes // MEMORY_STEP_BYTES * MEMORY_STEP_BYTES,
+        memory_available_bytes=total if available == total else available // MEMORY_STEP_BYTES * MEMORY_STEP_BYTES,
         versions=Versions(**{part: tidy(version) or UNKNOWN for part, version in versions.items()}),
     )
 

@@ -145,7 +145,7 @@ class Session:
 
     async def _live(self, http: aiohttp.ClientSession) -> None:
         async with asyncio.TaskGroup() as group:
-            text_loading = group.create_task(self._load_text())
+            text_loading = group.create_task(asyncio.to_thread(_read_text, self._folder))
             await self._open_jobs(http)
             for rank in self._ranks:
                 self._publish(self._progress(rank))
@@ -161,11 +161,6 @@ class Session:
             self._ready = Ready(self._request.plan, tuple(map(_held, self._ranks)))
             self._publish(self._ready)
             await self._tick()
-
-    async def _load_text(self) -> ChatText:
-        from runtime.cluster.text import ChatText  # imports transformers: seconds, while workers start
-
-        return await asyncio.to_thread(ChatText, self._folder)
 
     async def _open_jobs(self, http: aiohttp.ClientSession) -> None:
         nodes = {rank.node.resources.node_id: rank.node for rank in self._ranks}
@@ -308,6 +303,12 @@ class Session:
         return LoadProgress(
             rank.rank, planned.node_id, planned.node_name, rank.phase, rank.loaded_bytes, planned.weight_bytes
         )
+
+
+def _read_text(folder: Path) -> ChatText:
+    from runtime.cluster.text import ChatText  # imports transformers: seconds, so not on the loop
+
+    return ChatText(folder)
 
 
 async def _cancel(*tasks: asyncio.Task[None]) -> None:

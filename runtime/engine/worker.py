@@ -32,6 +32,7 @@ from runtime.engine.orders import (
     encode_line,
 )
 from runtime.engine.switchboard import Switchboard
+from runtime.engine.without_text import import_mlx_lm
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
@@ -91,6 +92,9 @@ class _Worker:
         except RuntimeError as error:  # MLX's own errors, the ring's among them
             log.exception("MLX failed")
             self._report(WorkerFailed(f"MLX reports: {error}", lost_peer="connection to a peer was lost" in str(error)))
+        except Exception as error:  # whatever a model's code raises: told, logged, and the end of this rank
+            log.exception("this rank failed unexpectedly")
+            self._report(WorkerFailed(f"the worker failed: {type(error).__name__}: {error}"))
         else:
             return EXIT_ASKED
         return EXIT_FAILED
@@ -99,11 +103,13 @@ class _Worker:
         launch = self._launch
         switchboard = Switchboard(launch.host, launch.key)
         threading.Thread(target=self._obey, name="orders", daemon=True).start()
-        from runtime.engine import tensor_group  # mlx comes in only after the agent can end us
+        # mlx comes in only now, when the agent can end us already.
+        from runtime.engine import tensor_group
 
         in_group = launch.ranks_in_stage > 1
         self._report(Listening(switchboard.port, tensor_group.free_port(launch.host) if in_group else 0))
-        from runtime.engine.driver import Driver  # a second or two, while the others start as well
+        import_mlx_lm()
+        from runtime.engine.driver import Driver
         from runtime.engine.load import build_stage, held_bytes
         from runtime.engine.rank import Rank, follow
 

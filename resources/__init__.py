@@ -1,0 +1,1 @@
+"""What a node has: chip, memory, versions."""

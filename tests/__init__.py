@@ -1,0 +1,1 @@
+"""Claims about what Pomona does, on real parts: worker processes, sockets, windows, weights."""

@@ -1,0 +1,21 @@
+"""What every test shares: no display is needed, and the demo model is made once."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+from runtime.models.demo import demo_model_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="session")
+def demo_model() -> Path:
+    """The demo model's folder: real weights."""
+    return demo_model_folder()

@@ -1,0 +1,134 @@
+"""Real agents, sessions and processes for tests."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import psutil
+
+from runtime.cluster.client import SessionClient
+from runtime.cluster.messages import Chat, ChatMessage, Ended, Failed, Finished, Ready, Rejected, Text
+from runtime.cluster.nodes import NodeWatcher
+from runtime.models.layout import read_layout
+from runtime.planning.plan import Plan, PlanNode, make_plan
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
+
+    from runtime.agent.messages import AgentStarted
+    from runtime.cluster.messages import ServerMessage
+    from runtime.cluster.nodes import KnownNode
+    from runtime.planning.plan import Mode
+
+LOAD_SECONDS = 90
+
+
+@dataclass(frozen=True)
+class Agents:
+    """Running virtual agents, in the order of their names, and the key that opens them."""
+
+    key: str
+    started: Sequence[AgentStarted]
+
+
+@dataclass
+class Running:
+    """A session that is ready, and where its events come from."""
+
+    client: SessionClient
+    events: AsyncIterator[ServerMessage]
+    ready: Ready
+
+    async def next_of(self, *kinds: type[ServerMessage]) -> ServerMessage:
+        async for event in self.events:
+            if isinstance(event, kinds):
+                return event
+        raise AssertionError("the session went silent")
+
+    async def ask(self, prompt: str, request_id: str = "question", **options: object) -> tuple[str, list[int], Finished]:
+        """One answer, whole: its text, its tokens, and how it ended."""
+        await self.client.send(Chat(request_id, (ChatMessage("user", prompt),), **options))
+        text, tokens = "", []
+        while True:
+            event = await self.next_of(Text, Finished, Failed, Rejected)
+            if isinstance(event, Text) and event.request_id == request_id:
+                text += event.text
+                tokens += event.token_ids
+            elif isinstance(event, Finished) and event.request_id == request_id:
+                return text, tokens, event
+            elif isinstance(event, Failed | Rejected):
+                raise AssertionError(event.reason)
+
+
+async def find(agents: Agents) -> list[KnownNode]:
+    """The agents' nodes, found by mDNS as any front end does."""
+    found: asyncio.Queue[tuple[KnownNode, ...]] = asyncio.Queue()
+    watcher = NodeWatcher(agents.key, found.put_nowait)
+    await watcher.start()
+    try:
+        async with asyncio.timeout(30):
+            while True:
+                nodes = {node.resources.node_id: node for node in await found.get()}
+                if all(agent.node_id in nodes for agent in agents.started):
+                    return [nodes[agent.node_id] for agent in agents.started]
+    finally:
+        await watcher.close()
+
+
+def plan_for(folder: Path, nodes: Sequence[KnownNode], split: Sequence[int] | None, mode: Mode = "pipeline") -> Plan:
+    known = [
+        PlanNode(node.resources.node_id, node.resources.name, node.resources.memory_available_bytes) for node in nodes
+    ]
+    plan = make_plan(read_layout(folder), known, split, mode)
+    assert isinstance(plan, Plan), plan
+    return plan
+
+
+@asynccontextmanager
+async def session(
+    agents: Agents, folder: Path, split: Sequence[int] | None, mode: Mode = "pipeline", node_count: int | None = None
+) -> AsyncIterator[Running]:
+    """A session over the first ``node_count`` agents, loaded and ready."""
+    nodes = (await find(agents))[:node_count]
+    client = await SessionClient.start(plan_for(folder, nodes, split, mode), folder, nodes, agents.key)
+    try:
+        events = client.events()
+        async with asyncio.timeout(LOAD_SECONDS):
+            async for event in events:
+                assert not isinstance(event, Failed | Ended), event
+                if isinstance(event, Ready):
+                    break
+        yield Running(client, events, event)
+    finally:
+        await client.close()
+
+
+def workers(agents: Agents) -> list[psutil.Process]:
+    """Every worker process that the agents have now."""
+    found = []
+    for agent in agents.started:
+        if psutil.pid_exists(agent.pid):
+            found += [child for child in psutil.Process(agent.pid).children(recursive=True) if is_worker(child)]
+    return found
+
+
+def is_worker(process: psutil.Process) -> bool:
+    try:
+        return "worker" in process.cmdline()
+    except psutil.NoSuchProcess:
+        return False
+
+
+def controllers() -> list[psutil.Process]:
+    """Controllers that this test process started."""
+    return [child for child in psutil.Process().children(recursive=True) if "controller" in child.cmdline()]
+
+
+async def all_gone(processes: Sequence[psutil.Process], within_seconds: float = 15) -> None:
+    """Wait until none of them runs; fails if one still does."""
+    _gone, alive = await asyncio.to_thread(psutil.wait_procs, processes, timeout=within_seconds)
+    assert not alive, alive
