@@ -6,10 +6,14 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-
-os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+from hypothesis import settings
 
 from runtime.models.demo import demo_model_folder
+
+# A slow machine is no failure: time is the benchmarks' subject.
+settings.register_profile("pomona", deadline=None)
+settings.load_profile("pomona")
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from runtime.planning.plan import Mode
 
+EXIT_TERMINATED = 143
 DEFAULT_PROMPT = "What is the capital of France?"
 
 
@@ -60,7 +61,10 @@ def run_demo(options: DemoOptions, open_window: Callable[[str, Path], int]) -> i
         node_ids = [agent.node_id for agent in agents.started()]
         question = Question(options.prompt or _default_prompt(), options.max_tokens, options.temperature, options.seed)
         session = run_console(key, folder, node_ids, options.split, options.mode, question, as_json=options.as_json)
-        return asyncio.run(session)
+        try:
+            return asyncio.run(session)
+        except asyncio.CancelledError:  # SIGTERM: run_console has ended everything
+            return EXIT_TERMINATED
 
 
 def has_display() -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import psutil
 
 from runtime.cluster.client import SessionClient
-from runtime.cluster.messages import Chat, ChatMessage, Ended, Failed, Finished, Ready, Rejected, Text
+from runtime.cluster.messages import Chat, ChatMessage, Failed, Finished, Message, Ready, Rejected, Text
 from runtime.cluster.nodes import NodeWatcher
 from runtime.models.layout import read_layout
 from runtime.planning.plan import Plan, PlanNode, make_plan
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from runtime.cluster.messages import ServerMessage
     from runtime.cluster.nodes import KnownNode
     from runtime.planning.plan import Mode
+
+M = TypeVar("M", bound=Message)
 
 LOAD_SECONDS = 90
 
@@ -41,18 +43,19 @@ class Running:
 
     client: SessionClient
     events: AsyncIterator[ServerMessage]
-    ready: Ready
+    ready: Ready = field(init=False)
 
-    async def next_of(self, *kinds: type[ServerMessage]) -> ServerMessage:
+    async def next_of(self, *kinds: type[M]) -> M:
         async for event in self.events:
             if isinstance(event, kinds):
                 return event
         raise AssertionError("the session went silent")
 
-    async def ask(self, prompt: str, request_id: str = "question", **options: object) -> tuple[str, list[int], Finished]:
+    async def ask(self, prompt: str, request_id: str = "question", **options: Any) -> tuple[str, list[int], Finished]:
         """One answer, whole: its text, its tokens, and how it ended."""
         await self.client.send(Chat(request_id, (ChatMessage("user", prompt),), **options))
-        text, tokens = "", []
+        text = ""
+        tokens: list[int] = []
         while True:
             event = await self.next_of(Text, Finished, Failed, Rejected)
             if isinstance(event, Text) and event.request_id == request_id:
@@ -96,13 +99,12 @@ async def session(
     nodes = (await find(agents))[:node_count]
     client = await SessionClient.start(plan_for(folder, nodes, split, mode), folder, nodes, agents.key)
     try:
-        events = client.events()
+        running = Running(client, client.events())
         async with asyncio.timeout(LOAD_SECONDS):
-            async for event in events:
-                assert not isinstance(event, Failed | Ended), event
-                if isinstance(event, Ready):
-                    break
-        yield Running(client, events, event)
+            ready = await running.next_of(Ready, Failed)
+        assert isinstance(ready, Ready), ready
+        running.ready = ready
+        yield running
     finally:
         await client.close()
 

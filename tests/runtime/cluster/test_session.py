@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
 import sys
 
+import psutil
 import pytest
 
 from runtime.cluster.messages import Cancel, Chat, ChatMessage, Failed, Finished, Rejected, Text
@@ -36,7 +36,8 @@ def reference_tokens(demo_model) -> list[int]:
     command = [sys.executable, "-c", REFERENCE, str(demo_model), PROMPT, str(TOKENS)]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120, env=environment)
-    return json.loads(done.stdout)
+    tokens: list[int] = json.loads(done.stdout)
+    return tokens
 
 
 @pytest.mark.parametrize("split", [(5, 18, 7), (28, 1, 1), (10, 10, 10)])
@@ -83,7 +84,7 @@ async def test_answers_at_once_are_not_mixed_and_a_cancelled_one_ends(agents, de
         texts = {"first": "", "second": "", "endless": ""}
         ended: dict[str, Finished] = {}
         while len(ended) < 3:
-            event = await running.next_of(Text, Finished)
+            event: Text | Finished = await running.next_of(Text, Finished)
             if isinstance(event, Finished):
                 ended[event.request_id] = event
                 continue
@@ -131,8 +132,6 @@ async def test_a_killed_agent_is_named_and_leaves_no_worker(own_agents, demo_mod
     async with session(own_agents, demo_model, (10, 10, 10)) as running:
         processes = workers(own_agents)
         assert len(processes) == 3
-        import psutil
-
         psutil.Process(own_agents.started[2].pid).kill()
         failed = await running.next_of(Failed)
         assert running.ready.ranks[2].node_name in failed.reason
@@ -163,10 +162,7 @@ async def test_a_tensor_group_whose_rank_is_killed_ends_everywhere(own_agents, d
 async def test_agents_that_end_take_their_workers_along(own_agents, demo_model):
     async with session(own_agents, demo_model, (10, 10, 10)) as running:
         processes = workers(own_agents)
-        import psutil
-
         for agent in own_agents.started:
             psutil.Process(agent.pid).terminate()
         await running.next_of(Failed)
         await all_gone(processes)
-        await asyncio.sleep(0)
