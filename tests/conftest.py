@@ -1,4 +1,4 @@
-"""What every test shares: no display is needed, and the demo model is made once."""
+"""What every test shares: no display, the demo model, and virtual nodes for those that need them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from runtime.agent.key import new_key
+from runtime.cli.virtual_nodes import VirtualNodes, virtual_nodes
 from runtime.models.demo import demo_model_folder
+from tests.running import Agents, workers
 
 # A slow machine is no failure: time is the benchmarks' subject.
 settings.register_profile("pomona", deadline=None)
@@ -16,6 +19,7 @@ settings.load_profile("pomona")
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -23,3 +27,26 @@ if TYPE_CHECKING:
 def demo_model() -> Path:
     """The demo model's folder: real weights."""
     return demo_model_folder()
+
+
+@pytest.fixture(scope="session")
+def shared_agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
+    """Three virtual nodes for the whole run; take ``agents`` instead."""
+    key = new_key()
+    with VirtualNodes(virtual_nodes(3), key, tmp_path_factory.mktemp("agents") / "log") as nodes:
+        yield Agents(key, nodes.started())
+
+
+@pytest.fixture
+def agents(shared_agents: Agents) -> Iterator[Agents]:
+    """Three virtual nodes that live on after the test; checks that it left no worker on them."""
+    yield shared_agents
+    assert workers(shared_agents) == []
+
+
+@pytest.fixture
+def own_agents(tmp_path) -> Iterator[Agents]:
+    """Three virtual nodes that the test may kill."""
+    key = new_key()
+    with VirtualNodes(virtual_nodes(3), key, tmp_path / "log") as nodes:
+        yield Agents(key, nodes.started())

@@ -82,6 +82,11 @@ class WorkerProcess:
         await self._started.wait()
 
     @property
+    def pid(self) -> int:
+        """Its process id, which is also that of its process group."""
+        return self._started.pid
+
+    @property
     def _started(self) -> asyncio.subprocess.Process:
         if self._process is None:
             raise RuntimeError("the worker was not started")

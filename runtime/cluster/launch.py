@@ -9,13 +9,14 @@ import msgspec
 
 from runtime.cluster.nodes import KnownNode  # msgspec resolves the annotation when it decodes
 from runtime.engine.hop import Address
-from runtime.engine.orders import Connect, Launch
+from runtime.engine.orders import Connect, Launch, Listening, Loaded, Progress, StepStatistics, WorkerFailed
 from runtime.planning.plan import Plan  # msgspec resolves the annotation when it decodes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from runtime.cluster.messages import LoadPhase
+    from runtime.engine.orders import AnyReport
     from runtime.planning.plan import RankPlan
 
 
@@ -45,8 +46,22 @@ class RankState:
     hop_port: int = 0
     ring_port: int = 0
     held_bytes: int = 0
-    steps: int = 0
+    statistics: StepStatistics | None = None
     last_sign_seconds: float = field(default=0.0)
+
+    def take(self, report: AnyReport) -> None:
+        """Remember what the worker reported."""
+        match report:
+            case Listening(port, ring_port):
+                self.hop_port, self.ring_port = port, ring_port
+            case Progress(phase, loaded_bytes):
+                self.phase, self.loaded_bytes = phase, loaded_bytes
+            case Loaded(held_bytes):
+                self.phase, self.held_bytes, self.loaded_bytes = "ready", held_bytes, self.planned.weight_bytes
+            case StepStatistics():
+                self.statistics = report
+            case WorkerFailed():
+                pass
 
     @property
     def hop_address(self) -> Address:

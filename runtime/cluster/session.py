@@ -30,7 +30,7 @@ from runtime.cluster.messages import (
 )
 from runtime.engine.frames import CancelRequest, Sampling, Submit
 from runtime.engine.hop import HopError
-from runtime.engine.orders import Listening, Loaded, Progress, StepStatistics, WorkerFailed
+from runtime.engine.orders import Loaded, Progress, WorkerFailed
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ class Session:
             busy = throughput.active_requests > 0 or throughput.decode_tokens_per_second > 0
             silent_seconds = time.monotonic() - self._answers.last_sign_seconds
             if throughput.active_requests and silent_seconds > _STALL_SECONDS:
-                behind = min(self._ranks, key=lambda rank: rank.steps)
+                behind = min(self._ranks, key=lambda rank: rank.statistics.steps if rank.statistics else 0)
                 raise PomonaError(f"{behind.planned.node_name} made no step for {_STALL_SECONDS:.0f} s; start again.")
 
     # What agents and workers say ----------------------------------------------------------------------------------
@@ -236,19 +236,12 @@ class Session:
 
     def _take_report(self, rank: RankState, report: AnyReport) -> None:
         rank.last_sign_seconds = time.monotonic()
-        match report:
-            case Listening(port, ring_port):
-                rank.hop_port, rank.ring_port = port, ring_port
-            case Progress(phase, loaded_bytes):
-                rank.phase, rank.loaded_bytes = phase, loaded_bytes
-                self._publish(self._progress(rank))
-            case Loaded(held_bytes):
-                rank.phase, rank.held_bytes, rank.loaded_bytes = "ready", held_bytes, rank.planned.weight_bytes
-                self._publish(self._progress(rank))
-            case StepStatistics(steps=steps):
-                rank.steps = steps
-            case WorkerFailed(reason, lost_peer):
-                self._fail(Failed(f"{rank.planned.node_name}: {reason}", rank.planned.node_id), late=lost_peer)
+        rank.take(report)
+        if isinstance(report, Progress | Loaded):
+            self._publish(self._progress(rank))
+        elif isinstance(report, WorkerFailed):
+            reason = f"{rank.planned.node_name}: {report.reason}"
+            self._fail(Failed(reason, rank.planned.node_id), late=report.lost_peer)
 
     def _on_link_lost(self, reason: str) -> None:
         driver = self._ranks[0].planned

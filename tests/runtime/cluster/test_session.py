@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from runtime.cluster.messages import Cancel, Chat, ChatMessage, Failed, Finished, Rejected, Text
-from tests.runtime.running import all_gone, controllers, session, workers
+from tests.running import all_gone, controllers, session, workers
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -114,20 +114,21 @@ def workers(agents: Agents) -> list[psutil.Process]:
     found = []
     for agent in agents.started:
         if psutil.pid_exists(agent.pid):
-            found += [child for child in psutil.Process(agent.pid).children(recursive=True) if is_worker(child)]
+            found += [child for child in psutil.Process(agent.pid).children(recursive=True) if runs(child, "worker")]
     return found
 
 
-def is_worker(process: psutil.Process) -> bool:
+def runs(process: psutil.Process, command: str) -> bool:
+    """Whether a process is alive and runs this command of Pomona."""
     try:
-        return "worker" in process.cmdline()
-    except psutil.NoSuchProcess:
+        return command in process.cmdline()
+    except psutil.NoSuchProcess:  # or a zombie, which is one of those
         return False
 
 
 def controllers() -> list[psutil.Process]:
     """Controllers that this test process started."""
-    return [child for child in psutil.Process().children(recursive=True) if "controller" in child.cmdline()]
+    return [child for child in psutil.Process().children(recursive=True) if runs(child, "controller")]
 
 
 async def all_gone(processes: Sequence[psutil.Process], within_seconds: float = 15) -> None:
