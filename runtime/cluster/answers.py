@@ -27,6 +27,7 @@ class _Answer:
         self.last_token_seconds = arrived_seconds
         self.tokens = 0
         self.prefilled_tokens = 0
+        self.cached_tokens = 0
 
     def finished(self, reason: FinishReason) -> Finished:
         first = self.last_token_seconds if self.first_token_seconds is None else self.first_token_seconds
@@ -35,6 +36,7 @@ class _Answer:
             request_id=self.request_id,
             finish_reason=reason,
             prompt_tokens=self.prompt_tokens,
+            cached_tokens=self.cached_tokens,
             completion_tokens=self.tokens,
             ttft_seconds=first - self.arrived_seconds,
             decode_tokens_per_second=(self.tokens - 1) / decode_seconds if decode_seconds > 0 else 0.0,
@@ -77,21 +79,29 @@ class Answers:
         """What the driver said."""
         now = self.last_sign_seconds = time.monotonic()
         match frame:
-            case Generated(number, token) if answer := self._answers.get(number):
-                if answer.first_token_seconds is None:
-                    answer.first_token_seconds = now
-                answer.last_token_seconds = now
-                answer.tokens += 1
-                self._decode_rate.add(now)
-                self._publish(Text(answer.request_id, answer.stream.add(token), (token,)))
-            case Prefilled(number, prompt_tokens) if answer := self._answers.get(number):
-                self._prefill_rate.add(now, prompt_tokens - answer.prefilled_tokens)
+            case Generated(numbers, tokens):
+                self._decode_rate.add(now, len(tokens))
+                for number, token in zip(numbers, tokens, strict=True):
+                    self._on_token(number, token, now)
+            case Prefilled(number, prompt_tokens, cached_tokens) if answer := self._answers.get(number):
+                answer.cached_tokens = cached_tokens
+                self._prefill_rate.add(now, prompt_tokens - max(answer.prefilled_tokens, cached_tokens))
                 answer.prefilled_tokens = prompt_tokens
             case Done(number, reason) if answer := self._answers.pop(number, None):
                 del self._numbers[answer.request_id]
                 if rest := answer.stream.finish():
                     self._publish(Text(answer.request_id, rest, ()))
                 self._publish(answer.finished(reason))
+
+    def _on_token(self, number: int, token: int, now: float) -> None:
+        answer = self._answers.get(number)
+        if answer is None:
+            return
+        if answer.first_token_seconds is None:
+            answer.first_token_seconds = now
+        answer.last_token_seconds = now
+        answer.tokens += 1
+        self._publish(Text(answer.request_id, answer.stream.add(token), (token,)))
 
     def throughput(self) -> Throughput:
         """The rates of the last second."""

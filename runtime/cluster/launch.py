@@ -68,7 +68,7 @@ class RankState:
         return Address(self.node.host, self.hop_port)
 
 
-def rank_states(request: SessionRequest, job: str, key: bytes) -> list[RankState]:
+def rank_states(request: SessionRequest, job: str, key: bytes, *, prefix_token_limit: int = 0) -> list[RankState]:
     """One state for each rank of the plan, in rank order: stages in model order, ranks of a stage side by side."""
     nodes = {node.resources.node_id: node for node in request.nodes}
     states: list[RankState] = []
@@ -87,6 +87,7 @@ def rank_states(request: SessionRequest, job: str, key: bytes) -> list[RankState
                 stage_count=len(request.plan.stages),
                 rank_in_stage=rank_in_stage,
                 ranks_in_stage=len(stage.ranks),
+                prefix_token_limit=prefix_token_limit,
             )
             states.append(RankState(len(states), stage_index, rank_in_stage, planned, node, launch))
     return states

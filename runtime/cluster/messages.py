@@ -119,6 +119,8 @@ class Finished(Message, frozen=True, tag="finished"):
     """From the request's arrival to its first token."""
     decode_tokens_per_second: float
     """Tokens after the first over the time since the first; 0 when there is only one."""
+    cached_tokens: int = 0
+    """Of the prompt's tokens, those that were in the caches already."""
 
 
 class Rejected(Message, frozen=True, tag="rejected"):

@@ -64,7 +64,8 @@ class Session:
         self._layout = layout
         self._publish = publish
         self._key = secrets.token_bytes(32)
-        self._ranks = rank_states(request, job=secrets.token_hex(16), key=self._key)
+        job = secrets.token_hex(16)
+        self._ranks = rank_states(request, job, self._key, prefix_token_limit=layout.context_tokens)
         self._jobs: dict[str, JobClient] = {}
         self._ended_jobs: set[str] = set()
         self._listeners: list[asyncio.Task[None]] = []
@@ -110,7 +111,7 @@ class Session:
             return
         number = self._answers.begin(chat.request_id, len(prompt), text.streamer(), arrived_seconds)
         seed = secrets.randbits(63) if chat.seed is None else chat.seed
-        sampling = Sampling(chat.temperature, chat.top_p, seed)
+        sampling = Sampling(chat.temperature, chat.top_p, seed=seed)
         await self._send(link, Submit(number, prompt, min(chat.max_tokens, room), text.end_tokens, sampling))
 
     async def cancel(self, cancel: Cancel) -> None:

@@ -24,11 +24,21 @@ StopReason = Literal["stop", "length", "cancelled"]
 
 
 class Sampling(msgspec.Struct, frozen=True):
-    """How the next token is chosen from the logits."""
+    """How the next token is chosen from the logits. The defaults change nothing."""
 
     temperature: Annotated[float, Meta(ge=0, le=10)] = 0.0
     """0 is greedy."""
     top_p: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    """Keep the likeliest tokens that together have this probability."""
+    top_k: Count = 0
+    """Keep so many of the likeliest tokens; 0 keeps all."""
+    min_p: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    """Keep tokens at least so likely, relative to the likeliest."""
+    repetition_penalty: Annotated[float, Meta(gt=0, le=10)] = 1.0
+    presence_penalty: Annotated[float, Meta(ge=-10, le=10)] = 0.0
+    frequency_penalty: Annotated[float, Meta(ge=-10, le=10)] = 0.0
+    logit_bias: tuple[tuple[Count, float], ...] = ()
+    """Added to the logits of these tokens."""
     seed: Annotated[int, Meta(ge=0, le=(1 << 63) - 1)] = 0
 
 
@@ -39,41 +49,61 @@ class Frame(msgspec.Struct, frozen=True, tag_field="type"):
 # Down the pipeline, from the driver through every stage ----------------------------------------------------------
 
 
+class Prefix(msgspec.Struct, frozen=True):
+    """The first ``token_count`` tokens of an open sequence."""
+
+    sequence: Identifier
+    token_count: Count
+
+
 class Open(Frame, frozen=True, tag="open"):
-    """A new sequence: make its caches, and its sampler on the last stage."""
+    """A new sequence: make its caches, empty or as a copy of a prefix, and its sampler on the last stage."""
 
     sequence: Identifier
     sampling: Sampling
+    prefix: Prefix | None = None
 
 
 class Step(Frame, frozen=True, tag="step"):
-    """Run ``tokens`` of one sequence through the stage. The payload is the hidden state that the stage before made.
+    """Run tokens through the stage: one row for each sequence, all rows of one width.
 
-    ``position`` is the number of tokens already in the caches; ``sample`` asks the last stage for the next token.
+    The payload is the hidden state that the stage before made, shape (rows, width, hidden size).
     """
 
-    sequence: Identifier
-    position: Count
+    number: Identifier
+    """Counts the driver's steps."""
+    sequences: tuple[Identifier, ...]
+    positions: tuple[Count, ...]
+    """How many tokens the caches of each sequence hold before the step."""
     tokens: TokenIds
+    """Row after row."""
     sample: bool
-    dtype: HiddenDtype
-    shape: tuple[Count, ...]
+    """Whether the last stage chooses a next token for each row."""
+    dtype: HiddenDtype = "float32"
+    shape: tuple[Count, ...] = ()
+    stage_seconds: tuple[float, ...] = ()
+    """What the stages before spent computing."""
+
+    @property
+    def width(self) -> int:
+        return len(self.tokens) // len(self.sequences)
 
 
 class Drop(Frame, frozen=True, tag="drop"):
-    """Forget a sequence and free its caches."""
+    """Forget sequences and free their caches."""
 
-    sequence: Identifier
+    sequences: tuple[Identifier, ...]
 
 
 # From the last stage to the driver ------------------------------------------------------------------------------
 
 
-class Token(Frame, frozen=True, tag="token"):
-    """The next token of a sequence."""
+class Stepped(Frame, frozen=True, tag="stepped"):
+    """A step is through: the tokens that it sampled, one for each row, and what each stage spent computing."""
 
-    sequence: Identifier
-    token: Count
+    number: Identifier
+    tokens: TokenIds
+    stage_seconds: tuple[float, ...]
 
 
 # Between the controller and the driver --------------------------------------------------------------------------
@@ -96,17 +126,18 @@ class CancelRequest(Frame, frozen=True, tag="cancel"):
 
 
 class Generated(Frame, frozen=True, tag="generated"):
-    """One more token of a request. End tokens are not reported."""
+    """One more token for each of these requests. End tokens are not reported."""
 
-    request: Identifier
-    token: Count
+    requests: tuple[Identifier, ...]
+    tokens: TokenIds
 
 
 class Prefilled(Frame, frozen=True, tag="prefilled"):
-    """This many tokens of a request's prompt have been sent through the driver's stage."""
+    """This many tokens of a request's prompt are in the caches, ``cached_tokens`` of them since an earlier request."""
 
     request: Identifier
     prompt_tokens: Count
+    cached_tokens: Count
 
 
 class Done(Frame, frozen=True, tag="done"):
@@ -116,7 +147,7 @@ class Done(Frame, frozen=True, tag="done"):
     reason: StopReason
 
 
-AnyFrame = Open | Step | Drop | Token | Submit | CancelRequest | Generated | Prefilled | Done
+AnyFrame = Open | Step | Drop | Stepped | Submit | CancelRequest | Generated | Prefilled | Done
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(AnyFrame)

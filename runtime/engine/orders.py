@@ -34,6 +34,9 @@ class Launch(Order, frozen=True, tag="launch"):
     rank_in_stage: Index
     ranks_in_stage: Positive
 
+    prefix_token_limit: Annotated[int, Meta(ge=0)] = 0
+    """How many tokens of finished sequences the driver keeps for prompts that begin alike."""
+
     @property
     def is_driver(self) -> bool:
         return self.stage == 0 and self.rank_in_stage == 0
@@ -89,6 +92,8 @@ class StepStatistics(Report, frozen=True, tag="steps"):
     steps: int
     tokens: int
     compute_seconds: float
+    sent_bytes: int
+    """Hidden states handed to the next stage."""
     kv_bytes: int
 
 

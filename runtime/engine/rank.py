@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from runtime.engine import tensors
-from runtime.engine.frames import Drop, Open, Step, Token
+from runtime.engine.frames import Drop, Open, Step, Stepped
 from runtime.engine.hop import HopError
 from runtime.engine.mailbox import Leave, Lost
 from runtime.engine.orders import StepStatistics
@@ -30,9 +30,10 @@ class Rank:
         self._steps = 0
         self._tokens = 0
         self._compute_seconds = 0.0
+        self._sent_bytes = 0
 
-    def apply(self, frame: Open | Step | Drop, payload: bytes | bytearray = b"") -> Token | None:
-        """Hand ``frame`` to the followers, do it, and pass it on. On the last stage, returns the token it asked for."""
+    def apply(self, frame: Open | Step | Drop, payload: bytes | bytearray = b"") -> Stepped | None:
+        """Hand ``frame`` to the followers, do it, and pass it on. On the last stage, a step returns what came of it."""
         for follower in self._followers:
             follower.put(frame, payload)
         if isinstance(frame, Step):
@@ -47,25 +48,29 @@ class Rank:
 
     def statistics(self) -> StepStatistics:
         """The counters since the start."""
-        return StepStatistics(self._steps, self._tokens, self._compute_seconds, self.stage.kv_bytes)
+        return StepStatistics(self._steps, self._tokens, self._compute_seconds, self._sent_bytes, self.stage.kv_bytes)
 
-    def _step(self, step: Step, payload: bytes | bytearray) -> Token | None:
+    def _step(self, step: Step, payload: bytes | bytearray) -> Stepped | None:
         begin = time.perf_counter()
         received = None
         if not self.stage.is_first:
             received = tensors.from_payload(payload, step.dtype, step.shape)
         result = self.stage.run(step, received)
+        seconds = time.perf_counter() - begin
         self._steps += 1
         self._tokens += len(step.tokens)
-        self._compute_seconds += time.perf_counter() - begin
-        if result is None:
-            return None
+        self._compute_seconds += seconds
+        stage_seconds = (*step.stage_seconds, seconds)
         if self.stage.is_last:
-            token: Any = result.item()
-            return Token(step.sequence, token)
-        if self._next_stage is not None:
-            passed_on = msgspec.structs.replace(step, dtype=tensors.dtype_name(result), shape=result.shape)
-            self._next_stage.put(passed_on, tensors.to_payload(result))
+            tokens: Any = [] if result is None else result.tolist()
+            return Stepped(step.number, tuple(tokens), stage_seconds)
+        if self._next_stage is not None and result is not None:
+            passed_on = msgspec.structs.replace(
+                step, dtype=tensors.dtype_name(result), shape=result.shape, stage_seconds=stage_seconds
+            )
+            hidden = tensors.to_payload(result)
+            self._sent_bytes += hidden.nbytes
+            self._next_stage.put(passed_on, hidden)
         return None
 
 
@@ -82,6 +87,6 @@ def follow(rank: Rank, inbox: Inbox, token_outbox: Outbox | None) -> None:
             raise item.error
         if not isinstance(item.frame, Open | Step | Drop):
             raise HopError(f"a {type(item.frame).__name__} frame came down the pipeline")
-        token = rank.apply(item.frame, item.payload)
-        if token is not None and token_outbox is not None:
-            token_outbox.put(token)
+        stepped = rank.apply(item.frame, item.payload)
+        if stepped is not None and token_outbox is not None:
+            token_outbox.put(stepped)

@@ -8,10 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import mlx.core as mx
-from mlx_lm.sample_utils import apply_top_p
+from mlx_lm.sample_utils import apply_min_p, apply_top_k, apply_top_p, make_logits_processors
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from runtime.engine.frames import Sampling
+
+PENALTY_CONTEXT_TOKENS = 1024
+"""Penalties look at so many of a sequence's newest tokens."""
 
 
 class Sampler:
@@ -20,14 +25,45 @@ class Sampler:
     def __init__(self, sampling: Sampling) -> None:
         self._sampling = sampling
         self._key = mx.random.key(sampling.seed)
+        self._processors = make_logits_processors(
+            dict(sampling.logit_bias),
+            None if sampling.repetition_penalty == 1 else sampling.repetition_penalty,
+            PENALTY_CONTEXT_TOKENS,
+            sampling.presence_penalty,
+            PENALTY_CONTEXT_TOKENS,
+            sampling.frequency_penalty,
+            PENALTY_CONTEXT_TOKENS,
+        )
 
-    def __call__(self, logits: mx.array) -> mx.array:
-        """The token, shape (1,), not yet evaluated."""
-        # Normalised as mlx-lm does it, so that ties among rounded values break the same way.
-        logprobs = logits - mx.logsumexp(logits, axis=-1, keepdims=True)
+    @property
+    def is_plain(self) -> bool:
+        """Whether it takes the likeliest token and nothing else, so that rows can be chosen together."""
+        return self._sampling.temperature == 0 and not self._processors
+
+    def __call__(self, logits: mx.array, tokens: Sequence[int]) -> mx.array:
+        """The token, shape (1,), not yet evaluated. ``tokens`` are all of the sequence so far."""
+        if self._processors:
+            context = mx.array(list(tokens[-PENALTY_CONTEXT_TOKENS:]))
+            for processor in self._processors:
+                logits = processor(context, logits)
         if self._sampling.temperature == 0:
-            return mx.argmax(logprobs, axis=-1)
+            return likeliest(logits)
+        logprobs = _logprobs(logits)
         if self._sampling.top_p < 1:
             logprobs = apply_top_p(logprobs, self._sampling.top_p)
+        if self._sampling.min_p > 0:
+            logprobs = apply_min_p(logprobs, self._sampling.min_p)
+        if 0 < self._sampling.top_k < logprobs.shape[-1]:
+            logprobs = apply_top_k(logprobs, self._sampling.top_k)
         self._key, key = mx.random.split(self._key)
         return mx.random.categorical(logprobs / self._sampling.temperature, axis=-1, key=key)
+
+
+def likeliest(logits: mx.array) -> mx.array:
+    """The likeliest token of each row of logits, shape (rows, vocabulary)."""
+    return mx.argmax(_logprobs(logits), axis=-1)
+
+
+def _logprobs(logits: mx.array) -> mx.array:
+    # Normalised as mlx-lm does it, so that ties among rounded values break the same way.
+    return logits - mx.logsumexp(logits, axis=-1, keepdims=True)

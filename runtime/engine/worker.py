@@ -135,7 +135,8 @@ class _Worker:
                 switchboard.wait_for(REQUESTS_ROLE, within_seconds=_PEER_SECONDS), payload_limit_bytes=0
             )
             self._inbox.read_from(requests, "of the controller")
-            Driver(rank, self._inbox, Outbox(events, self._inbox, "to the controller")).run()
+            outgoing = Outbox(events, self._inbox, "to the controller")
+            Driver(rank, self._inbox, outgoing, launch.stage_count, launch.prefix_token_limit).run()
         else:
             follow(rank, self._inbox, outbox if stage.is_last else None)
 

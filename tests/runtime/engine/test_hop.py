@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.engine import frames, hop
-from runtime.engine.frames import Drop, Sampling, Step, Submit, Token
+from runtime.engine.frames import Drop, Sampling, Step, Stepped, Submit
 from runtime.engine.hop import Address, HopClosed, HopError, Receiver, Sender
 from runtime.engine.switchboard import Switchboard
 
 KEY = secrets.token_bytes(32)
-STEP = Step(3, 17, (5, 6), sample=True, dtype="float32", shape=(1, 2, 4))
+STEP = Step(9, (3,), (17,), (5, 6), sample=True, shape=(1, 2, 4))
 
 
 @pytest.fixture
@@ -42,9 +42,9 @@ def test_a_frame_arrives_as_it_was_sent():
     payload = secrets.token_bytes(32)
     with sender, receiver:
         sender.send(STEP, payload)
-        sender.send(Drop(3))
+        sender.send(Drop((3,)))
         assert receiver.receive() == (STEP, bytearray(payload))
-        assert receiver.receive() == (Drop(3), bytearray(b""))
+        assert receiver.receive() == (Drop((3,)), bytearray(b""))
 
 
 def test_a_large_payload_crosses_in_pieces():
@@ -69,7 +69,7 @@ def test_a_lost_frame_is_noticed():
     sender, receiver = pair()
     with sender, receiver:
         sender._number = 1
-        sender.send(Drop(1))
+        sender.send(Drop((1,)))
         with pytest.raises(HopError, match="frame 0 was expected, but 1 came"):
             receiver.receive()
 
@@ -117,8 +117,8 @@ def test_the_caller_that_knows_the_key_is_handed_out_under_its_role(switchboard)
     with hop.dial(address(switchboard), KEY, "stage 1", within_seconds=5) as near:
         far = switchboard.wait_for("stage 1", within_seconds=5)
         with Sender(near) as sender, Receiver(far, 0) as receiver:
-            sender.send(Token(1, 2))
-            assert receiver.receive() == (Token(1, 2), bytearray(b""))
+            sender.send(Stepped(1, (2,), (0.5,)))
+            assert receiver.receive() == (Stepped(1, (2,), (0.5,)), bytearray(b""))
 
 
 def test_a_stranger_gets_nothing_and_a_silent_one_blocks_nobody(switchboard):

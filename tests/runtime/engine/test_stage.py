@@ -5,99 +5,25 @@ from __future__ import annotations
 import subprocess
 import sys
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mlx.core as mx
 import pytest
 from mlx_lm.models.cache import make_prompt_cache
-from mlx_lm.utils import _get_classes
 
 from runtime.engine import tensors
 from runtime.engine.frames import Drop, Open, Sampling, Step
 from runtime.engine.hop import HopError
 from runtime.engine.sampling import Sampler
 from runtime.engine.stage import Stage
+from tests.runtime.engine.models import CONFIGS, build
 
-LAYERS = 7
-BASE = {
-    "hidden_size": 64,
-    "num_hidden_layers": LAYERS,
-    "intermediate_size": 96,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 16,
-    "rms_norm_eps": 1e-5,
-    "vocab_size": 128,
-    "max_position_embeddings": 256,
-    "rope_theta": 10000.0,
-}
-EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32, "norm_topk_prob": True}
-CONFIGS: dict[str, dict[str, Any]] = {
-    "llama, tied": {**BASE, "model_type": "llama", "tie_word_embeddings": True},
-    "llama, untied": {**BASE, "model_type": "llama", "tie_word_embeddings": False},
-    "qwen2": {**BASE, "model_type": "qwen2", "tie_word_embeddings": True},
-    "qwen3": {**BASE, "model_type": "qwen3", "tie_word_embeddings": True},
-    "gemma3, sliding windows": {
-        **BASE,
-        "model_type": "gemma3_text",
-        "sliding_window": 8,
-        "sliding_window_pattern": 3,
-        "query_pre_attn_scalar": 16,
-    },
-    "qwen3-moe": {
-        **BASE,
-        **EXPERTS,
-        "model_type": "qwen3_moe",
-        "decoder_sparse_step": 1,
-        "mlp_only_layers": [],
-        "tie_word_embeddings": False,
-    },
-    "qwen3-next, linear and full attention": {
-        **BASE,
-        **EXPERTS,
-        "model_type": "qwen3_next",
-        "decoder_sparse_step": 1,
-        "mlp_only_layers": [],
-        "shared_expert_intermediate_size": 32,
-        "full_attention_interval": 4,
-        "linear_num_value_heads": 4,
-        "linear_num_key_heads": 2,
-        "linear_key_head_dim": 16,
-        "linear_value_head_dim": 16,
-        "linear_conv_kernel_dim": 4,
-        "partial_rotary_factor": 0.5,
-        "tie_word_embeddings": False,
-    },
-    "mamba2": {
-        "model_type": "mamba2",
-        "intermediate_size": 128,
-        "num_heads": 8,
-        "head_dim": 16,
-        "vocab_size": 128,
-        "hidden_size": 64,
-        "state_size": 16,
-        "num_hidden_layers": LAYERS,
-        "layer_norm_epsilon": 1e-5,
-        "conv_kernel": 4,
-        "n_groups": 1,
-        "use_bias": False,
-        "use_conv_bias": True,
-        "tie_word_embeddings": True,
-        "time_step_limit": [0.0, 10.0],
-        "time_step_rank": "auto",
-    },
-}
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 SPLITS = [(3, 4), (1, 6), (6, 1), (2, 4, 1), (1, 1, 1, 4)]
 PROMPT = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 CHUNKS = (PROMPT[:4], PROMPT[4:10], PROMPT[10:], (41,), (43,), (47,))
-
-
-def build(config: dict[str, Any]):
-    mx.random.seed(0)
-    model_class, arguments_class = _get_classes(config)
-    model = model_class(arguments_class.from_dict(config))
-    mx.eval(model.parameters())
-    return model
 
 
 def reference(config: dict[str, Any]) -> list[mx.array]:
@@ -116,7 +42,11 @@ class LastLogits(Sampler):
         super().__init__(Sampling())
         self.seen: list[mx.array] = []
 
-    def __call__(self, logits: mx.array) -> mx.array:
+    @property
+    def is_plain(self) -> bool:
+        return False
+
+    def __call__(self, logits: mx.array, tokens: Sequence[int]) -> mx.array:
         self.seen.append(logits)
         return mx.zeros((1,), mx.uint32)
 
@@ -132,7 +62,7 @@ def staged(config: dict[str, Any], split: tuple[int, ...]) -> list[mx.array]:
     logits = stages[-1]._sequences[0].sampler = LastLogits()
     position = 0
     for chunk in CHUNKS:
-        step, received = Step(0, position, chunk, sample=True, dtype="float32", shape=()), None
+        step, received = Step(0, (0,), (position,), chunk, sample=True), None
         for stage in stages:
             result = stage.run(step, received)
             assert result is not None
@@ -167,12 +97,12 @@ def test_bytes_that_do_not_match_the_header_are_refused():
 def test_a_step_that_does_not_fit_the_cache_is_refused():
     stage = Stage(build(CONFIGS["llama, tied"]), 0, 3)
     stage.open(Open(0, Sampling()))
-    stage.run(Step(0, 0, (1, 2, 3), sample=False, dtype="float32", shape=()), None)
+    stage.run(Step(0, (0,), (0,), (1, 2, 3), sample=False), None)
     with pytest.raises(HopError, match="at position 7, but the cache holds 3 tokens"):
-        stage.run(Step(0, 7, (1,), sample=False, dtype="float32", shape=()), None)
+        stage.run(Step(1, (0,), (7,), (1,), sample=False), None)
     with pytest.raises(HopError, match="not open"):
-        stage.run(Step(5, 0, (1,), sample=False, dtype="float32", shape=()), None)
-    stage.drop(Drop(0))
+        stage.run(Step(2, (5,), (0,), (1,), sample=False), None)
+    stage.drop(Drop((0,)))
     assert stage.kv_bytes == 0
 
 
