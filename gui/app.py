@@ -1,0 +1,146 @@
+"""Starts the window: fonts, theme, bridge, signals, and in the end everything down again in order."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+import sys
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Signal, Slot
+from PySide6.QtWidgets import QApplication
+
+from gui.appearance import Appearance
+from gui.bridge import LOST_SECONDS, Bridge
+from gui.runner import sentence
+from gui.theme import interface_font, load_fonts
+from gui.window import Window
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import FrameType, TracebackType
+
+logger = logging.getLogger(__name__)
+
+_CHART_DELAY_MS = 150
+"""The plot's library is imported this long after the window is up."""
+
+
+def run_window(key: str, model_folder: Path, *, ask_before_close: bool = True) -> int:
+    """Show the window and return when it is closed and everything that it started has ended.
+
+    Args:
+        key: The secret that agents accept.
+        model_folder: The MLX model to run.
+        ask_before_close: Whether closing asks while a session runs.
+    """
+    app = make_application(sys.argv[:1])
+    appearance = Appearance()
+    window = Window(appearance, ask_before_close=ask_before_close)
+    bridge = Bridge(key, model_folder)
+    connect(window, bridge)
+    quitter = _Quitter(app, window, bridge)
+    previous_hook, sys.excepthook = sys.excepthook, quitter.on_exception
+    try:
+        bridge.start()
+        window.show()
+        QTimer.singleShot(_CHART_DELAY_MS, window.speed.load_chart)
+        code = app.exec()
+    finally:
+        sys.excepthook = previous_hook
+        quitter.close()
+        bridge.shutdown()
+        if not bridge.join():
+            logger.error("the background thread did not end within %.0f s", LOST_SECONDS)
+    return code
+
+
+def make_application(arguments: list[str]) -> QApplication:
+    """The one QApplication, with fonts and, away from macOS, Qt's Fusion style."""
+    existing = QApplication.instance()
+    app = existing if isinstance(existing, QApplication) else QApplication(arguments)
+    app.setApplicationName("Pomona")
+    app.setQuitOnLastWindowClosed(False)  # the bridge has to end first
+    if sys.platform != "darwin":
+        app.setStyle("Fusion")
+    load_fonts()
+    app.setFont(interface_font())
+    return app
+
+
+def connect(window: Window, bridge: Bridge) -> None:
+    """Join what the window wants with who can do it."""
+    bridge.nodes_changed.connect(window.show_nodes)
+    bridge.layout_read.connect(window.show_layout)
+    bridge.session_message.connect(window.receive)
+    bridge.trouble.connect(window.show_trouble)
+    window.session_wanted.connect(bridge.start_session)
+    window.stop_wanted.connect(bridge.stop_session)
+    window.asked.connect(bridge.ask)
+    window.cancel_wanted.connect(bridge.cancel)
+
+
+class _Quitter(QObject):
+    """The order of the end: the window closes, the bridge ends its session and its loop, then the application goes.
+
+    Signals:
+        failed: A sentence about an exception that nobody caught, from whichever thread.
+    """
+
+    failed = Signal(str)
+
+    def __init__(self, app: QApplication, window: Window, bridge: Bridge) -> None:
+        super().__init__()
+        self._app, self._window, self._bridge = app, window, bridge
+        window.closed.connect(self._on_closed)
+        bridge.stopped.connect(self._on_bridge_stopped)
+        self.failed.connect(window.show_trouble)
+        self._limit = QTimer(self)
+        self._limit.setSingleShot(True)
+        self._limit.timeout.connect(app.quit)
+        # A signal from the terminal only writes a byte; Qt reads it in its own time, when Python may run.
+        self._reader, self._writer = socket.socketpair()
+        self._reader.setblocking(False)
+        self._writer.setblocking(False)
+        self._notifier = QSocketNotifier(self._reader.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier.activated.connect(self._on_signal)
+        self._previous_wakeup = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        self._previous = {number: signal.signal(number, _ignore) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def close(self) -> None:
+        """Give the signals back."""
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(self._previous_wakeup)
+        self._notifier.setEnabled(False)
+        self._reader.close()
+        self._writer.close()
+
+    def on_exception(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        """Slots cannot raise to anyone, so what they raise arrives here."""
+        logger.error("uncaught", exc_info=(kind, error, trace))
+        self.failed.emit(sentence(error))
+
+    @Slot()
+    def _on_signal(self) -> None:
+        received = set(self._reader.recv(64))
+        if received & {signal.SIGINT, signal.SIGTERM}:
+            self._window.close_now()
+
+    @Slot()
+    def _on_closed(self) -> None:
+        if not self._bridge.running:
+            self._app.quit()
+            return
+        self._limit.start(round(LOST_SECONDS * 1000))
+        self._bridge.shutdown()
+
+    @Slot()
+    def _on_bridge_stopped(self) -> None:
+        if not self._window.isVisible():
+            self._app.quit()
+
+
+def _ignore(_number: int, _frame: FrameType | None) -> None:
+    """The wakeup byte is what counts."""

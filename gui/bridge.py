@@ -1,0 +1,196 @@
+"""Where Qt and asyncio meet: one event loop in one thread owns the node watcher and the session.
+
+Upwards go signals with frozen values, coalesced here; downwards go plain method calls that return at once. A slow
+paint therefore never delays a peer, and nothing is shared.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from PySide6.QtCore import QObject, Signal
+
+from gui.runner import Session, SessionRunner, sentence
+from runtime.cluster.messages import Cancel, Chat
+from runtime.errors import PomonaError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine, Sequence
+    from pathlib import Path
+
+    from runtime.cluster.nodes import KnownNode
+    from runtime.models.layout import ModelLayout
+    from runtime.planning.plan import Plan
+
+logger = logging.getLogger(__name__)
+
+LOST_SECONDS = 25.0
+"""How long a shutdown may take before the window goes without it."""
+
+
+class Watcher(Protocol):
+    """What the bridge needs of :class:`runtime.cluster.nodes.NodeWatcher`."""
+
+    async def start(self) -> None:
+        """Begin to look for nodes."""
+
+    async def close(self) -> None:
+        """Stop looking."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The parts of ``runtime`` that the bridge drives."""
+
+    watch: Callable[[str, Callable[[tuple[KnownNode, ...]], None]], Watcher]
+    start_session: Callable[[Plan, Path, Sequence[KnownNode], str], Awaitable[Session]]
+    read_layout: Callable[[Path], ModelLayout]
+
+
+def real_services() -> Services:
+    """The real ones; imported late, so that pictures and tests of the window alone need none of them."""
+    from runtime.cluster.client import SessionClient
+    from runtime.cluster.nodes import NodeWatcher
+    from runtime.models.layout import read_layout
+
+    return Services(NodeWatcher, SessionClient.start, read_layout)
+
+
+class Bridge(QObject):
+    """Runs the event loop and speaks to the window through signals, which arrive in the window's thread.
+
+    Signals:
+        nodes_changed: ``tuple[KnownNode, ...]``, all usable nodes.
+        layout_read: ``ModelLayout`` of the model folder.
+        session_message: ``ServerMessage``; text at 25 Hz and numbers at 10 Hz at most.
+        trouble: A sentence for the person: something failed that belongs to no session.
+        stopped: The loop has ended and the thread is about to.
+    """
+
+    nodes_changed = Signal(object)
+    layout_read = Signal(object)
+    session_message = Signal(object)
+    trouble = Signal(str)
+    stopped = Signal()
+
+    def __init__(self, key: str, model_folder: Path, services: Services | None = None) -> None:
+        super().__init__()
+        self._key = key
+        self._model_folder = model_folder
+        self._services = services
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._running = threading.Event()
+        self._runner = SessionRunner(self.session_message.emit)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._thread = threading.Thread(target=self._run_loop, name="pomona-asyncio", daemon=True)
+
+    # Called from the window's thread ------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the thread and wait until its loop takes commands."""
+        self._thread.start()
+        self._running.wait()
+
+    def start_session(self, plan: Plan, nodes: Sequence[KnownNode]) -> None:
+        """Start ``plan``; what becomes of it arrives as session messages, the last of them ``Failed`` or ``Ended``."""
+        self._submit(self._begin_session(plan, tuple(nodes)))
+
+    def stop_session(self) -> None:
+        """End the session, also while it still starts."""
+        self._submit(self._runner.end())
+
+    def ask(self, chat: Chat) -> None:
+        """Send a question to the model."""
+        self._submit(self._runner.send(chat))
+
+    def cancel(self, request_id: str) -> None:
+        """Stop an answer."""
+        self._submit(self._runner.send(Cancel(request_id)))
+
+    @property
+    def running(self) -> bool:
+        return self._thread.is_alive()
+
+    def shutdown(self) -> None:
+        """Begin to end everything; ``stopped`` follows."""
+        if self._loop is not None and self._stop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._stop.set)
+
+    def join(self, limit_seconds: float = LOST_SECONDS) -> bool:
+        """Wait for the thread; False when it did not end in time."""
+        if self._thread.is_alive():
+            self._thread.join(limit_seconds)
+        return not self._thread.is_alive()
+
+    def _submit(self, work: Coroutine[object, object, None]) -> None:
+        if self._loop is None or self._loop.is_closed():
+            work.close()
+            return
+        self._loop.call_soon_threadsafe(self._spawn, work)
+
+    # Runs in the thread of the loop -------------------------------------------------------------------------------
+
+    def _run_loop(self) -> None:
+        try:
+            asyncio.run(self._main())
+        except Exception as error:  # noqa: BLE001  the thread's last line of defence: say it, never lose it
+            self._report(error)
+        finally:
+            self._running.set()
+            self.stopped.emit()
+
+    async def _main(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._loop.set_exception_handler(self._on_loop_error)
+        self._stop = asyncio.Event()
+        self._running.set()
+        try:
+            services = self._services or real_services()
+        except Exception as error:  # noqa: BLE001  a broken installation must show in the window
+            self._report(error)
+            await self._stop.wait()
+            return
+        self._services = services
+        self._spawn(self._read_layout(services))
+        watcher = services.watch(self._key, self.nodes_changed.emit)
+        self._spawn(watcher.start())
+        await self._stop.wait()
+        await self._guarded(self._runner.end())
+        await self._runner.all_closed()
+        await self._guarded(watcher.close())
+
+    def _spawn(self, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.get_running_loop().create_task(self._guarded(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _guarded(self, work: Coroutine[object, object, None]) -> None:
+        try:
+            await work
+        except Exception as error:  # noqa: BLE001  whatever it is, the window says it and the log has it
+            self._report(error)
+
+    def _report(self, error: BaseException) -> None:
+        expected = isinstance(error, PomonaError)
+        logger.log(logging.INFO if expected else logging.ERROR, "%s", error, exc_info=error)
+        self.trouble.emit(sentence(error))
+
+    def _on_loop_error(self, _loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+        error = context.get("exception")
+        if isinstance(error, BaseException):
+            self._report(error)
+        else:
+            logger.error("event loop: %s", context.get("message"))
+
+    async def _read_layout(self, services: Services) -> None:
+        self.layout_read.emit(await asyncio.to_thread(services.read_layout, self._model_folder))
+
+    async def _begin_session(self, plan: Plan, nodes: tuple[KnownNode, ...]) -> None:
+        services = self._services
+        assert services is not None  # the window only starts what it was told of by them
+        self._runner.begin(lambda: services.start_session(plan, self._model_folder, nodes, self._key))

@@ -1,0 +1,1 @@
+"""The chat pane: turns, Markdown that streams, the input box."""

@@ -1,0 +1,165 @@
+"""The top of the window: the model, the mode, the buttons that start and stop, and why when they cannot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from gui.formatting import bytes_words, count_words
+from gui.icons import icon
+from gui.session import Phase
+from gui.split.view import Tone, locked_words
+from gui.theme import ink_on
+from gui.widgets.labels import ElidedLabel, label, set_ink
+from gui.widgets.segmented import Segmented
+
+if TYPE_CHECKING:
+    from gui.status import Status
+    from gui.store import Store
+    from gui.theme import Theme
+
+_MODE_TIPS = {
+    "pipeline": "Each node holds a run of layers",
+    "tensor": "Every node holds a part of every layer",
+}
+
+
+class Header(QWidget):
+    """Shows the store's model, mode and status.
+
+    Signals:
+        start_wanted: Start was pressed.
+        stop_wanted: Stop, or Cancel while loading, was pressed.
+        even_wanted: Even was pressed.
+        mode_wanted: ``pipeline`` or ``tensor`` was chosen.
+    """
+
+    start_wanted = Signal()
+    stop_wanted = Signal()
+    even_wanted = Signal()
+    mode_wanted = Signal(str)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._active = False
+        self.even_reason: str | None = None
+        """Why the layers cannot be shared out evenly now."""
+        self._tone = Tone.DIM
+        self.title = ElidedLabel("model_name", 20, QFont.Weight.DemiBold)
+        self.subtitle = ElidedLabel("model_facts", 12)
+        self.mode = Segmented({"pipeline": "Pipeline", "tensor": "Tensor"}, theme)
+        self.mode.setAccessibleName("Mode")
+        self.mode.chosen.connect(self.mode_wanted)
+        self.even = QPushButton("Even")
+        self.even.setObjectName("even_button")
+        self.even.clicked.connect(self.even_wanted)
+        self.start = QPushButton("Start")
+        self.start.setObjectName("start_button")
+        self.start.setMinimumWidth(92)
+        self.start.clicked.connect(self._on_start)
+        self.status = label("status", 12, wrap=True)
+        self.status.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop)
+        # Two lines always, so that a longer reason does not push the bar away under the mouse.
+        self.status.setMinimumHeight(2 * self.status.fontMetrics().lineSpacing())
+        upper, lower = QHBoxLayout(), QHBoxLayout()
+        upper.setSpacing(8)
+        upper.addWidget(self.title, 1)
+        upper.addSpacing(16)
+        for widget in (self.mode, self.even, self.start):
+            upper.addWidget(widget)
+        lower.setSpacing(24)
+        lower.addWidget(self.subtitle, 2, Qt.AlignmentFlag.AlignTop)
+        lower.addWidget(self.status, 7)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 14, 24, 0)
+        column.setSpacing(4)
+        column.addLayout(upper)
+        column.addLayout(lower)
+
+    def show_store(self, store: Store, status: Status) -> None:
+        """Show what the store holds."""
+        layout = store.layout
+        self.title.setText(layout.name if layout else "Pomona")
+        if layout:
+            count = count_words(len(layout.layer_bytes), "layer")
+            self.subtitle.setText(f"{count} · {bytes_words(layout.weight_bytes)} weights")
+        else:
+            self.subtitle.setText("No model yet")
+        self._show_mode(store)
+        self._show_even(store)
+        self._show_start(store.session.phase, status)
+        self.status.setText(status.words)
+        self.status.setAccessibleName(status.words)
+        self.status.setToolTip(status.words)
+        self._tone = status.tone
+        self._ink()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Take another appearance."""
+        self._theme = theme
+        self.mode.set_theme(theme)
+        self._ink()
+        self._dress_start()
+
+    def _show_mode(self, store: Store) -> None:
+        refusal = store.tensor_refusal
+        self.mode.show_choice(store.mode)
+        for name, segment in self.mode.segments.items():
+            locked = "Stop to change the mode" if store.session.active else None
+            segment.setEnabled(locked is None)
+            tip = f"{_MODE_TIPS[name]}. {refusal}" if name == "tensor" and refusal else _MODE_TIPS[name]
+            segment.setToolTip(locked or tip)
+            segment.setAccessibleDescription(locked or tip)
+
+    def _show_even(self, store: Store) -> None:
+        reason = None
+        if store.session.active:
+            reason = locked_words(store.session.phase)
+        elif store.mode == "tensor":
+            reason = "In tensor mode every node shares every layer"
+        elif len(store.nodes) < 2:
+            reason = "Layers can be shared out between two nodes or more"
+        self.even_reason = reason
+        self.even.setEnabled(reason is None)
+        self.even.setToolTip(reason or "Give every node the same number of layers")
+
+    def _show_start(self, phase: Phase, status: Status) -> None:
+        self._active = phase is not Phase.IDLE
+        text, tip = {
+            Phase.IDLE: ("Start", "Load the model on these nodes" if status.can_start else status.words),
+            Phase.LOADING: ("Cancel", "Stop loading and end the workers"),
+            Phase.RUNNING: ("Stop", "End the session and its workers"),
+            Phase.STOPPING: ("Stopping…", status.words),
+        }[phase]
+        self.start.setText(text)
+        self.start.setEnabled(status.can_start or phase in {Phase.LOADING, Phase.RUNNING})
+        self.start.setToolTip(tip)
+        self.start.setAccessibleDescription(tip)
+        self._dress_start()
+
+    def _dress_start(self) -> None:
+        primary = not self._active
+        ink = ink_on(self._theme.accent) if primary else self._theme.text
+        self.start.setIcon(icon("stop" if self._active else "start", ink, self._theme.dim))
+        self.start.setDefault(primary)  # what the Mac's own style makes blue
+        if self.start.property("primary") != primary:
+            self.start.setProperty("primary", primary)
+            self.start.style().unpolish(self.start)
+            self.start.style().polish(self.start)
+
+    def _ink(self) -> None:
+        theme = self._theme
+        set_ink(self.title, theme.text)
+        set_ink(self.subtitle, theme.dim)
+        tones = {Tone.BAD: theme.bad, Tone.WARN: theme.warn, Tone.GOOD: theme.good, Tone.BUSY: theme.text}
+        set_ink(self.status, tones.get(self._tone, theme.dim))
+
+    def _on_start(self) -> None:
+        if self._active:
+            self.stop_wanted.emit()
+        else:
+            self.start_wanted.emit()

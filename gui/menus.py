@@ -1,0 +1,109 @@
+"""The menu bar. Everything that a button does is here too, with its key; macOS moves About and Quit by their roles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtGui import QAction, QActionGroup, QKeySequence
+
+from gui.appearance import Choice
+from gui.session import Phase
+from gui.split.view import locked_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from PySide6.QtWidgets import QMenu
+
+    from gui.status import Status
+    from gui.window import Window
+
+_Role = QAction.MenuRole
+
+
+class Menus:
+    """Makes the window's menus and keeps their actions."""
+
+    def __init__(self, window: Window) -> None:
+        self._window = window
+        self._locked: str | None = None
+        bar = window.menuBar()
+        file = bar.addMenu("&File")
+        self.about = self._action(file, "About Pomona", window.show_about, role=_Role.AboutRole)
+        self.close = self._action(file, "Close Window", window.close, QKeySequence.StandardKey.Close)
+        self.quit = self._action(file, "Quit Pomona", window.close, QKeySequence.StandardKey.Quit, _Role.QuitRole)
+        edit = bar.addMenu("&Edit")
+        self._stack = window.store.undo_stack
+        self.undo = self._action(edit, "Undo", window.store.undo, QKeySequence.StandardKey.Undo)
+        self.redo = self._action(edit, "Redo", window.store.redo, QKeySequence.StandardKey.Redo)
+        model = bar.addMenu("&Model")
+        self.start = self._action(model, "Start", window.start_session, "Ctrl+R")
+        self.stop = self._action(model, "Stop", window.stop_session, "Ctrl+.")
+        model.addSeparator()
+        self.even = self._action(model, "Even Split", window.store.make_even, "Ctrl+E")
+        self.boundary = self._action(model, "Next Boundary", window.focus_next_boundary, "Ctrl+B")
+        model.addSeparator()
+        self.chat = self._action(model, "Write to the Model", window.chat.focus_input, "Ctrl+L")
+        self.new_chat = self._action(model, "New Chat", window.chat.clear, QKeySequence.StandardKey.New)
+        view = bar.addMenu("&View").addMenu("Appearance")
+        self._choices = QActionGroup(window)
+        for choice in Choice:
+            action = self._action(view, choice.value, self._on_appearance)
+            action.setCheckable(True)
+            action.setChecked(choice is window.appearance.choice)
+            action.setData(choice.name)
+            self._choices.addAction(action)
+
+        window_menu = bar.addMenu("&Window")
+        self._action(window_menu, "Minimise", window.showMinimized, "Ctrl+M")
+        self._action(window_menu, "Zoom", self._on_zoom)
+
+    def sync(self, status: Status, phase: Phase, even_reason: str | None) -> None:
+        """Enable what can be done now, and say of the rest why it cannot."""
+        _allow(self.start, None if status.can_start else status.words)
+        _allow(self.stop, None if phase in {Phase.LOADING, Phase.RUNNING} else "No model runs")
+        _allow(self.even, even_reason)
+        self._locked = locked_words(phase)
+        self._sync_undo()
+
+    def _sync_undo(self) -> None:
+        stack = self._stack
+        for action, verb, possible, text in (
+            (self.undo, "Undo", stack.canUndo(), stack.undoText()),
+            (self.redo, "Redo", stack.canRedo(), stack.redoText()),
+        ):
+            action.setText(f"{verb} {text}" if possible else verb)
+            _allow(action, self._locked or (None if possible else f"Nothing to {verb.lower()}"))
+
+    def _action(
+        self,
+        menu: QMenu,
+        text: str,
+        does: Callable[[], object],
+        key: QKeySequence.StandardKey | str | None = None,
+        role: QAction.MenuRole = _Role.NoRole,
+    ) -> QAction:
+        action = QAction(text, self._window)
+        action.setMenuRole(role)  # without one, macOS guesses from the words
+        if key is not None:
+            action.setShortcut(QKeySequence(key))
+        action.triggered.connect(does)
+        menu.setToolTipsVisible(True)
+        menu.addAction(action)
+        return action
+
+    def _on_zoom(self) -> None:
+        if self._window.isMaximized():
+            self._window.showNormal()
+        else:
+            self._window.showMaximized()
+
+    def _on_appearance(self) -> None:
+        checked = self._choices.checkedAction()
+        self._window.appearance.choose(Choice[checked.data()])
+
+
+def _allow(action: QAction, reason: str | None) -> None:
+    """Enable an action, or disable it with its reason in the tooltip."""
+    action.setEnabled(reason is None)
+    action.setToolTip(reason or "")

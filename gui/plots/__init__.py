@@ -1,0 +1,1 @@
+"""Live plots. pyqtgraph is imported here alone, and late."""

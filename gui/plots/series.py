@@ -1,0 +1,67 @@
+"""The samples behind a plot: one minute of them, smoothed a little, and a scale that people can read. No Qt."""
+
+from __future__ import annotations
+
+from collections import deque
+
+WINDOW_SECONDS = 60.0
+SMOOTH_SECONDS = 1.0
+"""A sample counts whole tokens of one second, so slow models jump between two numbers; the mean of as long does not."""
+
+
+class Series:
+    """Samples of the last minute before the newest, or before a later ``now``."""
+
+    def __init__(self) -> None:
+        self._samples: deque[tuple[float, float]] = deque()
+        self._recent: deque[tuple[float, float]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._samples)
+
+    def add(self, time_seconds: float, value: float) -> None:
+        """Add a sample. Time never runs backwards in one session, so an older one begins a new session."""
+        if self._samples and time_seconds < self._samples[-1][0]:
+            self.clear()
+        self._recent.append((time_seconds, value))
+        while self._recent[0][0] < time_seconds - SMOOTH_SECONDS:
+            self._recent.popleft()
+        mean = sum(recent for _, recent in self._recent) / len(self._recent)
+        self._samples.append((time_seconds, mean if value > 0 else 0.0))
+        self.forget_before(time_seconds - WINDOW_SECONDS)
+
+    def forget_before(self, time_seconds: float) -> None:
+        """Drop what is older, but keep one sample for the line to come in from the edge."""
+        while len(self._samples) > 1 and self._samples[1][0] < time_seconds:
+            self._samples.popleft()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._samples.clear()
+        self._recent.clear()
+
+    @property
+    def newest(self) -> tuple[float, float] | None:
+        return self._samples[-1] if self._samples else None
+
+    def points(self, now_seconds: float) -> tuple[list[float], list[float]]:
+        """Ages (0 is now, negative is past) and values, ready to draw; the last value holds until now."""
+        times = [time - now_seconds for time, _ in self._samples]
+        values = [value for _, value in self._samples]
+        if times and times[-1] < 0:
+            times.append(0.0)
+            values.append(values[-1])
+        return times, values
+
+    def peak(self, now_seconds: float) -> float:
+        """The highest value of the last minute."""
+        return max((value for time, value in self._samples if time >= now_seconds - WINDOW_SECONDS), default=0.0)
+
+
+def nice_ceiling(peak: float) -> float:
+    """The top of an axis for values up to ``peak``: a round number with a little room above."""
+    wanted = max(peak * 1.08, 1.0)
+    scale = 1.0
+    while scale * 10 < wanted:
+        scale *= 10
+    return next(step * scale for step in (1, 2, 2.5, 4, 5, 8, 10) if step * scale >= wanted)

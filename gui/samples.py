@@ -1,0 +1,125 @@
+"""Made-up clusters and messages of the real types, for pictures of the window and for its tests."""
+
+from __future__ import annotations
+
+from math import sin
+from typing import TYPE_CHECKING
+
+from gui.formatting import GIB, MIB
+from resources.node import NodeResources, Versions
+from runtime.cluster.messages import Finished, LoadProgress, RankHeld, Ready, Throughput
+from runtime.cluster.nodes import KnownNode
+from runtime.models.layout import ModelLayout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from runtime.cluster.messages import LoadPhase
+    from runtime.planning.plan import Plan
+
+MAC_VERSIONS = Versions("0.1.0", "0.32.4", "0.32.2", "3.12.8", "macOS 26.1")
+
+SMALL_MODEL = ModelLayout(
+    name="SmolLM2-135M-Instruct",
+    model_type="llama",
+    layer_bytes=(int(2.9 * MIB),) * 30,
+    embedding_bytes=int(28.1 * MIB),
+    head_bytes=2304,
+    tied_embedding=True,
+    attention_heads=9,
+    key_value_heads=3,
+    context_tokens=8192,
+    tensor_parallel=True,
+)
+LARGE_MODEL = ModelLayout(
+    name="DeepSeek-V3 4-bit",
+    model_type="deepseek_v3",
+    layer_bytes=(int(1.4 * GIB),) * 3 + (int(5.35 * GIB),) * 58,
+    embedding_bytes=int(0.5 * GIB),
+    head_bytes=int(0.5 * GIB),
+    tied_embedding=False,
+    attention_heads=128,
+    key_value_heads=128,
+    context_tokens=163840,
+    tensor_parallel=True,
+)
+
+
+def node(name: str, chip: str, total_gib: float, available_gib: float, *, virtual: bool = False) -> KnownNode:
+    """A node with a little memory used by others."""
+    resources = NodeResources(
+        node_id=name.lower().replace(" ", "-"),
+        name=name,
+        chip=chip,
+        memory_total_bytes=round(total_gib * GIB),
+        memory_available_bytes=round(available_gib * GIB),
+        virtual=virtual,
+        versions=MAC_VERSIONS,
+    )
+    return KnownNode("127.0.0.1", 52000, resources)
+
+
+def macs() -> tuple[KnownNode, ...]:
+    """Four Macs that hold a large model together."""
+    return (
+        node("Studio Ultra", "M3 Ultra", 192, 178),
+        node("Studio Max", "M4 Max", 128, 117),
+        node("MacBook Pro", "M4 Pro", 48, 36),
+        node("Mac mini", "M4", 32, 25),
+    )
+
+
+def virtual_nodes(chip: str = "Apple M4 Pro") -> tuple[KnownNode, ...]:
+    """The three virtual nodes of the demo."""
+    return tuple(
+        node(f"Virtual {name}", chip, gib, gib, virtual=True) for name, gib in zip("ABC", (1, 2, 1), strict=True)
+    )
+
+
+def many_nodes(count: int) -> tuple[KnownNode, ...]:
+    """More nodes than most desks hold, some with long names."""
+    names = ("MacBook Pro of somebody with a very long name", "Studio", "Mac mini in the cupboard", "Air", "iMac")
+    chips = ("Apple M3 Ultra with an 80-core GPU", "M4 Max", "M4", "M2", "M1 Pro")
+    return tuple(
+        node(f"{names[index % 5]} {index + 1}", chips[index % 5], 64 + 16 * (index % 3), 50 + 9 * (index % 4))
+        for index in range(count)
+    )
+
+
+def loading(plan: Plan, shares: Sequence[tuple[LoadPhase, float]]) -> Iterator[LoadProgress]:
+    """One progress message per rank, with its phase and the part of its bytes that is loaded."""
+    ranks = [rank for stage in plan.stages for rank in stage.ranks]
+    for index, (rank, (phase, share)) in enumerate(zip(ranks, shares, strict=True)):
+        loaded = round(rank.weight_bytes * share)
+        yield LoadProgress(index, rank.node_id, rank.node_name, phase, loaded, rank.weight_bytes)
+
+
+def ready(plan: Plan) -> Ready:
+    """Every rank holds a little more than was planned."""
+    held = tuple(
+        RankHeld(
+            index,
+            rank.node_id,
+            rank.node_name,
+            stage.first_layer,
+            stage.last_layer,
+            rank.weight_bytes,
+            round(rank.weight_bytes * 1.01),
+        )
+        for index, (stage, rank) in enumerate((stage, rank) for stage in plan.stages for rank in stage.ranks)
+    )
+    return Ready(plan, held)
+
+
+def throughput(seconds: float, mean: float = 31.0) -> Iterator[Throughput]:
+    """Ten samples a second of an answer that is not quite even."""
+    for index in range(round(seconds * 10)):
+        time = index / 10
+        ramp = min(time / 1.0, 1.0)
+        rate = ramp * mean * (1 + 0.07 * sin(time * 1.1) + 0.03 * sin(time * 7.3))
+        yield Throughput(time, rate, 0.0, 1)
+
+
+def finished(request_id: str, tokens: int = 57) -> Finished:
+    """The end of an answer."""
+    return Finished(request_id, "stop", 42, tokens, 0.41, 31.2)

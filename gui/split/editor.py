@@ -1,0 +1,189 @@
+"""The split editor: puts the painted bar, the boundaries and the cards together, and turns moves into wishes."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFont, QPainter, QRegion
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from gui.formatting import count_words
+from gui.split import bar
+from gui.split.cards import NodeCard
+from gui.split.geometry import BAR_HEIGHT, BAR_TOP, Geometry, nice_height
+from gui.split.handle import BoundaryHandle
+from gui.split.view import EditorView
+from gui.theme import sized_font
+
+if TYPE_CHECKING:
+    from PySide6.QtGui import QPaintEvent, QResizeEvent
+
+    from gui.theme import Theme
+
+_EMPTY_TITLE = "Looking for Macs…"
+_EMPTY_HINT = "Start Pomona on each Mac of this network. They appear here by themselves."
+
+
+class SplitEditor(QWidget):
+    """Shows an :class:`EditorView`; it never changes the split itself.
+
+    Signals:
+        drag_started: A boundary was grabbed.
+        boundary_wanted: ``(boundary, cut)``: a person moves a boundary, by key or by one step of a drag.
+        drag_finished: The boundary was let go, and where it is now counts.
+        drag_cancelled: Esc was pressed: where it was before counts.
+        balance_wanted: A boundary was double-clicked.
+    """
+
+    drag_started = Signal()
+    boundary_wanted = Signal(int, int)
+    drag_finished = Signal()
+    drag_cancelled = Signal()
+    balance_wanted = Signal(int)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._view = EditorView()
+        self.handles: list[BoundaryHandle] = []
+        self.cards: list[NodeCard] = []
+        self.setObjectName("split_editor")
+        self.setAccessibleName("Split of the model over the nodes")
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # the model runs from its first layer to its last
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        self.setMinimumWidth(640)
+
+    @property
+    def view(self) -> EditorView:
+        return self._view
+
+    @property
+    def geometry_now(self) -> Geometry:
+        return self._geometry(self.width())
+
+    def _geometry(self, width: float) -> Geometry:
+        return Geometry(width, self._view.layer_count, len(self._view.cards))
+
+    def set_theme(self, theme: Theme) -> None:
+        """Repaint in another appearance."""
+        self._theme = theme
+        self._sync()
+
+    def set_view(self, view: EditorView) -> None:
+        """Show another state."""
+        if view == self._view:
+            return
+        resized = len(view.cards) != len(self._view.cards)
+        self._view = view
+        if resized:
+            self._make_children(len(view.cards))
+            self.updateGeometry()
+        self._sync()
+
+    def _make_children(self, count: int) -> None:
+        for widget in (*self.handles, *self.cards):
+            widget.hide()
+            widget.deleteLater()
+        self.cards = [NodeCard(self) for _ in range(count)]
+        self.handles = [BoundaryHandle(index, self._layer_at, self) for index in range(count - 1)]
+        for handle in self.handles:
+            handle.wanted.connect(self._on_wanted)
+            handle.grabbed.connect(self.drag_started)
+            handle.released.connect(self.drag_finished)
+            handle.cancelled.connect(self.drag_cancelled)
+            handle.balance_wanted.connect(self._on_balance_wanted)
+            handle.look_changed.connect(self._repaint_bar)
+        for widget in (*self.cards, *self.handles):
+            widget.show()
+
+    def _layer_at(self, x: float) -> int:
+        return self.geometry_now.layer_at(x)
+
+    def _on_wanted(self, cut: int) -> None:
+        handle = self.sender()
+        assert isinstance(handle, BoundaryHandle)
+        self.boundary_wanted.emit(handle.index, cut)
+
+    def _on_balance_wanted(self) -> None:
+        handle = self.sender()
+        assert isinstance(handle, BoundaryHandle)
+        self.balance_wanted.emit(handle.index)
+
+    def _sync(self) -> None:
+        """Put the children where the view says."""
+        geometry, view = self.geometry_now, self._view
+        for index, (widget, card) in enumerate(zip(self.cards, view.cards, strict=True)):
+            widget.setGeometry(geometry.card(index).toAlignedRect())
+            widget.show_card(card, self._theme.hue(index), self._theme)
+        edges = [0, *accumulate(view.counts)]
+        grips = geometry.grips(edges[1:-1])
+        for index, handle in enumerate(self.handles):
+            handle.setVisible(not view.tensor)
+            handle.set_look(self._theme)
+            if view.tensor:
+                continue
+            handle.show_value(edges[index], edges[index + 2], edges[index + 1])
+            handle.place(grips[index], geometry.reach(grips, index), BAR_TOP - 4, BAR_HEIGHT + 8)
+            left, right = view.cards[index], view.cards[index + 1]
+            counts = [count_words(view.counts[one], "layer") for one in (index, index + 1)]
+            handle.describe(left.name, counts[0], right.name, counts[1], view.locked)
+        self.setToolTip(view.locked or "")
+        self._repaint_bar()
+
+    def _repaint_bar(self) -> None:
+        """Repaint what this widget paints: all but the cards, which repaint themselves when they change."""
+        region = QRegion(self.rect())
+        for card in self.cards:
+            region -= QRegion(card.geometry())
+        self.update(region)
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        return nice_height(self._geometry(width))
+
+    def sizeHint(self) -> QSize:
+        return QSize(1000, self.heightForWidth(max(self.width(), 640)))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(640, self.heightForWidth(max(self.width(), 640)))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.updateGeometry()
+        self._sync()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        geometry, view, theme = self.geometry_now, self._view, self._theme
+        if not view.cards:
+            bar.paint_ruler(painter, geometry, theme, None)
+            bar.paint_empty(painter, geometry, theme)
+            self._paint_empty_words(painter, geometry)
+            return
+        active = next((handle for handle in self.handles if handle.wants_bubble), None)
+        bubble, text = None, ""
+        if active is not None:
+            text = f"{view.counts[active.index]} | {view.counts[active.index + 1]}"
+            bubble = bar.bubble_box(geometry, active.grip_x, text)
+        bar.paint_ruler(painter, geometry, theme, bubble)
+        (bar.paint_tensor if view.tensor else bar.paint_pipeline)(painter, geometry, view, theme)
+        if active is not None and bubble is not None:
+            bar.paint_bubble(painter, bubble, active.grip_x, text, theme)
+
+    def _paint_empty_words(self, painter: QPainter, geometry: Geometry) -> None:
+        box = QRectF(geometry.bar)
+        box.translate(0, box.height() + 44)
+        painter.setFont(sized_font(17, QFont.Weight.DemiBold))
+        painter.setPen(self._theme.text)
+        painter.drawText(box, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop, _EMPTY_TITLE)
+        box.translate(0, 30)
+        painter.setFont(sized_font(13))
+        painter.setPen(self._theme.dim)
+        painter.drawText(box, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop, _EMPTY_HINT)

@@ -1,0 +1,1 @@
+"""Small painted controls that several panes share."""

@@ -1,0 +1,54 @@
+"""A rounded surface with a title row: what the plot and the chat lie on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QFont, QPainter, QPen
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from gui.widgets.labels import label, set_ink
+
+if TYPE_CHECKING:
+    from PySide6.QtGui import QPaintEvent
+
+    from gui.theme import Theme
+
+
+class Panel(QWidget):
+    """Title on the left; subclasses add to ``title_row`` and ``body``."""
+
+    def __init__(self, title: str, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._title = label("title", 12, QFont.Weight.DemiBold)
+        self._title.setText(title)
+        self._title.setMinimumHeight(26)
+        self.title_row = QHBoxLayout()
+        self.title_row.setContentsMargins(14, 0, 12, 0)
+        self.title_row.setSpacing(8)
+        self.title_row.addWidget(self._title)
+        self.title_row.addStretch()
+        self.body = QVBoxLayout(self)
+        self.body.setContentsMargins(1, 6, 1, 1)
+        self.body.setSpacing(4)
+        self.body.addLayout(self.title_row)
+        self.setAccessibleName(title)
+
+    @property
+    def theme(self) -> Theme:
+        return self._theme
+
+    def set_theme(self, theme: Theme) -> None:
+        """Take another appearance."""
+        self._theme = theme
+        set_ink(self._title, theme.text)
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setBrush(self._theme.surface)
+        painter.setPen(QPen(self._theme.line, 1))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 10, 10)

@@ -1,0 +1,238 @@
+"""The main window: puts header, split editor, plot and chat together and passes wishes on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QMainWindow, QMessageBox, QSplitter, QVBoxLayout, QWidget
+
+from gui.chat.pane import ChatPane
+from gui.header import Header
+from gui.menus import Menus
+from gui.plots.speed import SpeedPane
+from gui.session import Phase
+from gui.split.editor import SplitEditor
+from gui.status import status
+from gui.store import Store
+from gui.widgets.banner import Banner
+from runtime.cluster.messages import Ended, Failed, Finished, Rejected, ServerMessage, Text, Throughput
+
+if TYPE_CHECKING:
+    from PySide6.QtGui import QCloseEvent
+
+    from gui.appearance import Appearance
+    from gui.theme import Theme
+    from runtime.cluster.nodes import KnownNode
+    from runtime.models.layout import ModelLayout
+    from runtime.planning.plan import Mode, Plan
+
+_CHAT_BLOCKED = {
+    Phase.IDLE: "Start the model to chat",
+    Phase.LOADING: "The model is loading",
+    Phase.RUNNING: None,
+    Phase.STOPPING: "The session is stopping",
+}
+_ABOUT = (
+    "Pomona runs one language model over several Macs.\n\n"
+    "It uses Qt through PySide6 under the LGPL 3, "
+    "and the fonts Inter and JetBrains Mono under the SIL Open Font License."
+)
+
+
+class Window(QMainWindow):
+    """Shows the store and turns what a person does into wishes; who can fulfil them connects to the signals.
+
+    Signals:
+        session_wanted: ``(Plan, tuple[KnownNode, ...])``: start this plan on these nodes.
+        stop_wanted: End the session.
+        asked: A :class:`runtime.cluster.messages.Chat` for the model.
+        cancel_wanted: The request id of an answer to stop.
+        closed: The person closed the window, and confirmed it if a session was running.
+    """
+
+    session_wanted = Signal(object, object)
+    stop_wanted = Signal()
+    asked = Signal(object)
+    cancel_wanted = Signal(str)
+    closed = Signal()
+
+    def __init__(self, appearance: Appearance, *, ask_before_close: bool = True) -> None:
+        super().__init__()
+        self.appearance = appearance
+        self.store = Store(self)
+        self._ask_before_close = ask_before_close
+        self._close_confirmed = False
+        self._question: QMessageBox | None = None
+        theme = appearance.theme
+        self.setWindowTitle("Pomona")
+        self.header = Header(theme)
+        self.banner = Banner(theme)
+        self.editor = SplitEditor(theme)
+        self.speed = SpeedPane(theme)
+        self.chat = ChatPane(theme)
+        self._lay_out()
+        self.menus = Menus(self)
+        self._connect()
+        self._on_changed()
+        self.resize(1180, 820)
+        self.setMinimumSize(1000, 690)
+
+    def _lay_out(self) -> None:
+        panes = QSplitter(Qt.Orientation.Horizontal)
+        panes.addWidget(self.speed)
+        panes.addWidget(self.chat)
+        panes.setStretchFactor(0, 5)
+        panes.setStretchFactor(1, 7)
+        panes.setHandleWidth(12)
+        panes.setChildrenCollapsible(False)
+        panes.setSizes([500, 700])
+        below = QVBoxLayout()
+        below.setContentsMargins(24, 8, 24, 18)
+        below.addWidget(panes)
+        strip = QVBoxLayout()
+        strip.setContentsMargins(24, 0, 24, 0)
+        strip.addWidget(self.banner)
+        middle = QWidget()
+        middle.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # a click beside everything lets go of a boundary
+        column = QVBoxLayout(middle)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addWidget(self.header)
+        column.addLayout(strip)
+        column.addWidget(self.editor)
+        column.addLayout(below, 1)
+        self.setCentralWidget(middle)
+        middle.setFocus()  # so that no control looks chosen before the person has chosen
+
+    def _connect(self) -> None:
+        store, editor, header = self.store, self.editor, self.header
+        store.changed.connect(self._on_changed)
+        editor.drag_started.connect(store.start_drag)
+        editor.boundary_wanted.connect(store.move_boundary)
+        editor.drag_finished.connect(store.finish_drag)
+        editor.drag_cancelled.connect(store.cancel_drag)
+        editor.balance_wanted.connect(store.balance)
+        header.start_wanted.connect(self.start_session)
+        header.stop_wanted.connect(self.stop_session)
+        header.even_wanted.connect(store.make_even)
+        header.mode_wanted.connect(self._on_mode_wanted)
+        self.chat.asked.connect(self.asked)
+        self.chat.cancel_wanted.connect(self.cancel_wanted)
+        self.banner.dismissed.connect(store.dismiss_failure)
+        self.appearance.theme_changed.connect(self._on_theme_changed)
+
+    # From the bridge ----------------------------------------------------------------------------------------------
+
+    @Slot(object)
+    def show_nodes(self, nodes: tuple[KnownNode, ...]) -> None:
+        """The nodes in reach, or what they have, changed."""
+        self.store.set_nodes(nodes)
+
+    @Slot(object)
+    def show_layout(self, layout: ModelLayout) -> None:
+        """The model was read."""
+        self.store.set_layout(layout)
+
+    @Slot(object)
+    def receive(self, message: ServerMessage) -> None:
+        """The controller said something."""
+        match message:
+            case Throughput():
+                self.speed.add(message)
+            case Text() | Finished() | Rejected():
+                self.chat.receive(message)
+            case _:
+                self.store.receive(message)
+        if isinstance(message, Failed):
+            self.banner.say(message.reason)
+            self.chat.session_over(message.reason)
+        elif isinstance(message, Ended):
+            self.chat.session_over("The session was stopped before the answer was complete.")
+
+    @Slot(str)
+    def show_trouble(self, words: str) -> None:
+        """Something failed that belongs to no session."""
+        self.banner.say(words)
+
+    # What a person does -------------------------------------------------------------------------------------------
+
+    def start_session(self) -> None:
+        """Launch the plan that is shown."""
+        plan: Plan | None = self.store.begin_session()
+        if plan is not None:
+            self.banner.say("")
+            self.session_wanted.emit(plan, self.store.nodes)
+
+    def stop_session(self) -> None:
+        """End the session, or give up loading."""
+        if self.store.session.phase in {Phase.LOADING, Phase.RUNNING}:
+            self.store.end_session()
+            self.stop_wanted.emit()
+
+    def focus_next_boundary(self) -> None:
+        """Give the keyboard to the next boundary, also on a Mac whose Tab key stops at text fields only."""
+        handles = self.editor.handles
+        if handles:
+            focused = next((index for index, handle in enumerate(handles) if handle.hasFocus()), -1)
+            handles[(focused + 1) % len(handles)].setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def show_about(self) -> None:
+        """Say what this is and whose work it stands on."""
+        self._open_box(QMessageBox(QMessageBox.Icon.NoIcon, "About Pomona", _ABOUT, parent=self))
+
+    def _on_mode_wanted(self, name: str) -> None:
+        self.store.set_mode(cast("Mode", name))
+
+    # Views --------------------------------------------------------------------------------------------------------
+
+    def _on_changed(self) -> None:
+        store = self.store
+        now = status(store.layout, store.preview, store.session)
+        self.editor.set_view(store.editor_view)
+        self.header.show_store(store, now)
+        self.chat.set_blocked(_CHAT_BLOCKED[store.session.phase])
+        self.speed.set_running(running=store.session.phase is Phase.RUNNING)
+        self.menus.sync(now, store.session.phase, even_reason=self.header.even_reason)
+
+    def _on_theme_changed(self, theme: Theme) -> None:
+        for part in (self.header, self.banner, self.editor, self.speed, self.chat):
+            part.set_theme(theme)
+
+    # Closing ------------------------------------------------------------------------------------------------------
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if self.store.session.active and self._ask_before_close and not self._close_confirmed:
+            event.ignore()
+            self._ask_to_close()
+            return
+        event.accept()
+        self.closed.emit()
+
+    def close_now(self) -> None:
+        """Close without a question: the system, or the terminal, asked."""
+        self._close_confirmed = True
+        self.close()
+
+    def _ask_to_close(self) -> None:
+        if self._question is not None:
+            return
+        box = QMessageBox(
+            QMessageBox.Icon.Question, "Pomona", "The model is running. Stop it and close the window?", parent=self
+        )
+        box.setInformativeText("All workers end, and this chat is not kept.")
+        stop = box.addButton("Stop and Close", QMessageBox.ButtonRole.AcceptRole)
+        stop.setObjectName("stop_and_close")
+        box.addButton(QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(stop)
+        box.accepted.connect(self.close_now)
+        self._question = box
+        self._open_box(box)
+
+    def _open_box(self, box: QMessageBox) -> None:
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.finished.connect(self._on_box_finished)
+        box.open()
+
+    def _on_box_finished(self) -> None:
+        self._question = None

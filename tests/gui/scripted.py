@@ -1,0 +1,107 @@
+"""A session that says what a test tells it to, behind the real bridge and its real thread."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from gui import samples
+from gui.bridge import Services
+from runtime.cluster.messages import Cancel, Chat, ClientMessage, Ended, Finished, ServerMessage, Text
+from runtime.errors import PomonaError
+
+
+class ScriptedSession:
+    """Loads, answers every question with a few words, and ends when it is closed."""
+
+    def __init__(self, plan, answer="The capital is **Paris**."):
+        self.plan = plan
+        self.answer = answer
+        self.sent: list[ClientMessage] = []
+        self.closed = False
+        self.close_seconds = 0.0
+        self._queue: asyncio.Queue[ServerMessage] = asyncio.Queue()
+        ranks = plan.rank_count
+        for message in samples.loading(plan, [("loading", 0.5)] * ranks):
+            self.say(message)
+        self.say(samples.ready(plan))
+
+    def say(self, message: ServerMessage) -> None:
+        self._queue.put_nowait(message)
+
+    async def send(self, message: ClientMessage) -> None:
+        self.sent.append(message)
+        match message:
+            case Chat():
+                for word in self.answer.split(" "):
+                    self.say(Text(message.request_id, word + " ", (len(word),)))
+                if self.answer:
+                    self.say(samples.finished(message.request_id))
+                for sample in samples.throughput(1.0):
+                    self.say(sample)
+            case Cancel():
+                self.say(Finished(message.request_id, "cancelled", 5, 3, 0.1, 20.0))
+            case _:
+                raise AssertionError(message)
+
+    async def events(self) -> AsyncIterator[ServerMessage]:
+        while True:
+            message = await self._queue.get()
+            yield message
+            if isinstance(message, Ended):
+                return
+
+    async def close(self) -> None:
+        self.say(Ended())
+        await asyncio.sleep(self.close_seconds)
+        self.closed = True
+
+
+class ScriptedServices:
+    """Hands out scripted nodes and sessions, and remembers them."""
+
+    def __init__(self, nodes=None, answer="The capital is **Paris**.", refuse=None, hang=False):
+        self.nodes = samples.virtual_nodes() if nodes is None else nodes
+        self.answer, self.refuse, self.hang = answer, refuse, hang
+        self.sessions: list[ScriptedSession] = []
+        self.watcher_closed = False
+        self.cancelled = False
+        self.layout_error: Exception | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
+
+    def services(self) -> Services:
+        return Services(self._watch, self._start_session, self._read_layout)
+
+    def on_loop(self, does, *arguments) -> None:
+        """Do something in the bridge's thread."""
+        assert self.loop is not None
+        self.loop.call_soon_threadsafe(does, *arguments)
+
+    def _read_layout(self, _folder):
+        if self.layout_error is not None:
+            raise self.layout_error
+        return samples.SMALL_MODEL
+
+    def _watch(self, _key, on_change):
+        outer = self
+
+        class Watcher:
+            async def start(self):
+                outer.loop = asyncio.get_running_loop()
+                on_change(outer.nodes)
+
+            async def close(self):
+                outer.watcher_closed = True
+
+        return Watcher()
+
+    async def _start_session(self, plan, _folder, _nodes, _key):
+        if self.refuse is not None:
+            raise PomonaError(self.refuse)
+        if self.hang:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                self.cancelled = True
+                raise
+        session = ScriptedSession(plan, self.answer)
+        self.sessions.append(session)
+        return session

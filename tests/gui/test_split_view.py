@@ -1,0 +1,111 @@
+"""The words on the cards."""
+
+import pytest
+
+from gui import samples
+from gui.preview import make_preview
+from gui.session import SessionState, received, started, stopping
+from gui.split.model import Split
+from gui.split.view import Glyph, Tone, card_view, editor_view
+from runtime.cluster.messages import Failed
+
+MACS = [known.resources for known in samples.macs()]
+
+
+def views(counts, session=None, nodes=MACS, mode="pipeline", layout=samples.LARGE_MODEL):
+    preview = make_preview(layout, nodes, Split(counts), mode)
+    return editor_view(preview, session or SessionState(), len(layout.layer_bytes))
+
+
+def planned(counts, nodes=MACS, layout=samples.LARGE_MODEL):
+    preview = make_preview(layout, nodes, Split(counts), "pipeline")
+    assert preview.plan is not None
+    return preview, preview.plan
+
+
+def test_a_card_says_what_is_needed_and_what_is_free():
+    card = views((32, 19, 6, 4)).cards[0]
+    assert (card.name, card.chip, card.layers) == ("Studio Ultra", "M3 Ultra · 192 GB", "32 layers")
+    assert card.unit == "GB of 178 GB free"
+    assert card.words.startswith("Fits · ")
+    assert card.glyph is Glyph.CHECK
+
+
+def test_a_card_without_room_says_how_much_is_missing_in_words_and_shape():
+    card = views((26, 25, 6, 4)).cards[1]
+    assert card.words == "Needs 16.8 GB more"
+    assert (card.glyph, card.tone) == (Glyph.CROSS, Tone.BAD)
+    assert card.outlined
+    assert card.hatched
+    assert card.limit is not None
+
+
+def test_a_card_without_layers_is_left_out_and_says_how_to_get_some():
+    card = views((32, 29, 0, 0)).cards[2]
+    assert card.words == "Left out"
+    assert card.faded
+    assert "Drag a boundary" in card.tooltip
+
+
+def test_parts_of_the_bar_never_go_past_its_end():
+    for counts in ((26, 25, 6, 4), (61, 0, 0, 0), (0, 0, 0, 61)):
+        for card in views(counts).cards:
+            assert 0 <= card.used <= 1
+            assert card.used + card.own <= 1 + 1e-9
+
+
+def test_while_loading_cards_say_phase_and_bytes():
+    preview, plan = planned((32, 19, 6, 4))
+    session = started(plan)
+    for message in samples.loading(plan, [("loading", 0.62), ("starting", 0.0), ("ready", 1.0), ("warming up", 1.0)]):
+        session = received(session, message)
+    cards = editor_view(preview, session, 61).cards
+    assert cards[0].words == "Loading · 62%"
+    assert cards[0].own == pytest.approx(0.62, abs=0.01)
+    assert cards[0].unit.endswith("GB loaded")
+    assert cards[1].words == "Starting a worker"
+    assert cards[2].words == "Ready, waits for the others"
+    assert cards[3].words == "Warming up"
+    assert [card.words for card in editor_view(preview, stopping(session), 61).cards] == ["Stopping"] * 4
+
+
+def test_while_running_cards_say_what_is_held_and_which_layers():
+    nodes = [known.resources for known in samples.virtual_nodes()]
+    preview, plan = planned((5, 18, 7), nodes, samples.SMALL_MODEL)
+    session = received(started(plan), samples.ready(plan))
+    view = editor_view(preview, session, 30)
+    assert view.locked == "Stop to move boundaries"
+    assert view.cards[1].words == "Running · layers 5–22"
+    assert view.cards[1].unit == "MB held"
+
+
+def test_a_node_without_layers_stays_left_out_while_the_others_run():
+    nodes = [known.resources for known in samples.virtual_nodes()]
+    preview, plan = planned((5, 0, 25), nodes, samples.SMALL_MODEL)
+    loading = started(plan)
+    assert editor_view(preview, loading, 30).cards[1].words == "Left out"
+    running = received(loading, samples.ready(plan))
+    assert editor_view(preview, running, 30).cards[1].words == "Left out"
+
+
+def test_the_node_where_a_session_failed_is_marked():
+    preview = make_preview(samples.LARGE_MODEL, MACS, Split((32, 19, 6, 4)), "pipeline")
+    session = SessionState(failure=Failed("Studio Max stopped answering.", "studio-max"))
+    cards = [card_view(share, session) for share in preview.shares]
+    assert cards[1].words == "The last run failed here"
+    assert cards[1].outlined
+    assert not cards[1].hatched
+    assert "Studio Max stopped answering." in cards[1].tooltip
+    assert cards[0].words.startswith("Fits")
+
+
+def test_in_tensor_mode_boundaries_are_locked_with_a_reason():
+    nodes = [known.resources for known in samples.virtual_nodes()]
+    view = views((10, 10, 10), nodes=nodes, mode="tensor", layout=samples.SMALL_MODEL)
+    assert view.locked
+    assert [card.layers for card in view.cards] == ["all layers"] * 3
+
+
+def test_a_virtual_node_is_called_virtual():
+    nodes = [known.resources for known in samples.virtual_nodes("Xeon")]
+    assert views((10, 10, 10), nodes=nodes, layout=samples.SMALL_MODEL).cards[0].chip == "Xeon · 1 GB · virtual"
