@@ -10,6 +10,7 @@ import msgspec
 
 from runtime.agent.messages import (
     FRAME_LIMIT_BYTES,
+    HEARTBEAT_SECONDS,
     JOB_PATH,
     AgentMessage,
     ConnectRank,
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from runtime.engine.orders import Connect, Launch
 
-_HEARTBEAT_SECONDS = 2.0
 _CONNECT_SECONDS = 5.0
 
 
@@ -45,7 +45,7 @@ class JobClient:
                 socket = await http.ws_connect(
                     f"http://{host}:{port}{JOB_PATH}",
                     headers={"Authorization": f"Bearer {key}"},
-                    heartbeat=_HEARTBEAT_SECONDS,
+                    heartbeat=HEARTBEAT_SECONDS,
                     max_msg_size=FRAME_LIMIT_BYTES,
                 )
         except aiohttp.WSServerHandshakeError as error:

@@ -13,6 +13,9 @@ JOB_PATH = "/v1/job"
 NODE_PATH = "/v1/node"
 HELLO_PATH = "/v1/hello"
 FRAME_LIMIT_BYTES = 1 << 20
+HEARTBEAT_SECONDS = 10.0
+"""Between pings; an answer may take half of it. On loopback the kernel tells at once when a process is gone, so this
+finds only one that was stopped, and must not take a machine that is busy with a prompt for that."""
 
 
 class AgentStarted(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ import msgspec
 from aiohttp import web
 
 from runtime.agent.job import Job
-from runtime.agent.messages import FRAME_LIMIT_BYTES, HELLO_PATH, JOB_PATH, NODE_PATH
+from runtime.agent.messages import FRAME_LIMIT_BYTES, HEARTBEAT_SECONDS, HELLO_PATH, JOB_PATH, NODE_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_HEARTBEAT_SECONDS = 2.0
 _BODY_LIMIT_BYTES = 64 << 10
 
 
@@ -80,7 +79,7 @@ class AgentServer:
         return web.Response(body=msgspec.json.encode(self._resources()), content_type="application/json")
 
     async def _job(self, request: web.Request) -> web.StreamResponse:
-        socket = web.WebSocketResponse(heartbeat=_HEARTBEAT_SECONDS, max_msg_size=FRAME_LIMIT_BYTES)
+        socket = web.WebSocketResponse(heartbeat=HEARTBEAT_SECONDS, max_msg_size=FRAME_LIMIT_BYTES)
         await socket.prepare(request)
         # A task of its own: aiohttp cancels a handler when the client goes, and the workers must be ended even then.
         task = asyncio.create_task(Job(socket, self._host, self._log_folder).serve(), name="job")

@@ -36,14 +36,16 @@ log = logging.getLogger(__name__)
 _OPEN_SECONDS = 30.0
 _CLOSE_SECONDS = 15.0
 _KILL_SECONDS = 3.0
-_HEARTBEAT_SECONDS = 2.0
 
 _decoder = msgspec.json.Decoder(ServerMessage)
 _encoder = msgspec.json.Encoder()
 
 
 class SessionClient:
-    """One session. The controller ends when :meth:`close` is called, or when this process is gone."""
+    """One session. The controller ends when :meth:`close` is called, or when this process is gone.
+
+    There is no heartbeat: both ends are on this machine, where a lost process closes its socket at once.
+    """
 
     def __init__(
         self,
@@ -75,7 +77,6 @@ class SessionClient:
                 socket = await http.ws_connect(
                     f"http://127.0.0.1:{port}{SESSION_PATH}",
                     headers={"Authorization": f"Bearer {key}"},
-                    heartbeat=_HEARTBEAT_SECONDS,
                     max_msg_size=FRAME_LIMIT_BYTES,
                 )
         except BaseException as error:

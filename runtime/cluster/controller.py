@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _UNREAD_LIMIT = 50_000
-_HEARTBEAT_SECONDS = 2.0
 
 _client_decoder = msgspec.json.Decoder(ClientMessage)
 _encoder = msgspec.json.Encoder()
@@ -114,7 +113,7 @@ class _Controller:
         given = request.headers.get("Authorization", "").encode(errors="surrogateescape")
         if not hmac.compare_digest(f"Bearer {self._key}".encode(), given):
             raise web.HTTPUnauthorized(text="This controller needs its key.")
-        socket = web.WebSocketResponse(heartbeat=_HEARTBEAT_SECONDS, max_msg_size=FRAME_LIMIT_BYTES)
+        socket = web.WebSocketResponse(max_msg_size=FRAME_LIMIT_BYTES)
         await socket.prepare(request)
         unread: asyncio.Queue[ServerMessage | None] = asyncio.Queue()
         for message in self.session.snapshot():
