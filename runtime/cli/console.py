@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from runtime.planning.plan import Plan
 
 _FIND_SECONDS = 20.0
+MIB = 1 << 20
+"""Shown as MB, as Macs show memory."""
 EXIT_FAILED = 1
 
 
@@ -229,7 +231,7 @@ def _summary(ranks: Sequence[RankHeld], finished: Finished, *, with_nodes: bool)
         width = max(len(rank.node_name) for rank in ranks)
         lines += [
             f"{rank.node_name:<{width}}  layers {rank.first_layer}-{rank.last_layer}  "
-            f"holds {rank.held_bytes / 1e6:.1f} MB (planned {rank.planned_bytes / 1e6:.1f})\n"
+            f"holds {rank.held_bytes / MIB:.1f} MB (planned {rank.planned_bytes / MIB:.1f})\n"
             for rank in ranks
         ]
     lines.append(
