@@ -12,7 +12,7 @@ SLOW_WINDOW_SECONDS = 5.0
 
 class _Event(NamedTuple):
     time_seconds: float
-    count: int
+    tokens: int
 
 
 class RateMeter:
@@ -41,7 +41,7 @@ class RateMeter:
         if len(events) < 2:
             return 0.0
         first, last = events[0].time_seconds, events[-1].time_seconds
-        tokens = sum(event.count for event in events) - events[0].count
+        tokens = sum(event.tokens for event in events) - events[0].tokens
         usual_pause = (last - first) / (len(events) - 1)
         late_seconds = max(0.0, now_seconds - last - usual_pause)
         if late_seconds > WINDOW_SECONDS + 2 * usual_pause:
