@@ -3,11 +3,12 @@
 PYTEST_ARGS ?=
 BIN := .venv/bin
 
-.PHONY: help setup demo test lint format lock clean
+.PHONY: help setup demo test bench lint format lock clean
 
 help:
 	@echo "make demo     three virtual nodes on this machine, the demo model, the window"
 	@echo "make test     lint, types, every test (headless); PYTEST_ARGS='-k split' picks some"
+	@echo "make bench    the token loop beside mlx-lm; BENCH_ARGS='--rounds 5 --only demo 8' picks some"
 	@echo "make lint     ruff and mypy alone"
 	@echo "make format   lets ruff sort imports and lay out the code"
 	@echo "make setup    installs what the lock names into .venv (PYTHON=... picks the Python)"
@@ -27,6 +28,9 @@ lint: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+bench: setup
+	$(BIN)/python -m tests.bench $(BENCH_ARGS)
 
 format: setup
 	$(BIN)/ruff check --fix --select I,RUF022

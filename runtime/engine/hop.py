@@ -103,9 +103,7 @@ class Receiver(_Hop):
     def receive(self) -> tuple[frames.AnyFrame, bytearray]:
         """Wait for the next frame. Raises :class:`HopClosed` at a clean end and :class:`HopError` for anything else."""
         prefix = bytearray(frames.PREFIX.size)
-        self._connection.settimeout(None)
-        self._fill(memoryview(prefix)[:1], at_boundary=True)
-        self._connection.settimeout(TRANSFER_SECONDS)
+        self._fill(memoryview(prefix)[:1], None)
         self._fill(memoryview(prefix)[1:])
         header_bytes, payload_bytes, number = frames.PREFIX.unpack(prefix)
         if header_bytes > frames.HEADER_LIMIT_BYTES or payload_bytes > self.payload_limit_bytes:
@@ -121,20 +119,20 @@ class Receiver(_Hop):
         except msgspec.DecodeError as error:
             raise HopError(f"a frame cannot be read: {error}") from error
 
-    def _fill(self, buffer: memoryview, *, at_boundary: bool = False) -> None:
+    def _fill(self, buffer: memoryview, limit_seconds: float | None = TRANSFER_SECONDS) -> None:
+        """Read until ``buffer`` is full. Without a limit it is the wait between frames, where a close is no fault."""
         while buffer.nbytes:
             try:
+                self._connection.settimeout(limit_seconds)
                 count = self._connection.recv_into(buffer)
             except TimeoutError as error:
                 raise HopError(f"a frame stopped half way for {TRANSFER_SECONDS:.0f} s") from error
             except OSError as error:
                 raise HopClosed("the connection to a rank was lost") from error
+            if count == 0 and limit_seconds is None:
+                raise HopClosed("the other rank closed the connection")
             if count == 0:
-                raise (
-                    HopClosed("the other rank closed the connection")
-                    if at_boundary
-                    else HopError("a frame was cut off")
-                )
+                raise HopError("a frame was cut off")
             buffer = buffer[count:]
 
 

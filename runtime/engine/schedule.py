@@ -59,7 +59,7 @@ class StepTimes:
             return 0.0, mean_seconds / mean_rows
         slope = (self._rows_seconds / self._weight - mean_rows * mean_seconds) / spread
         slope = min(max(slope, 0.0), mean_seconds / mean_rows)
-        return mean_seconds - slope * mean_rows, slope
+        return max(0.0, mean_seconds - slope * mean_rows), slope  # rounding may take it below zero
 
     def seconds(self, rows: float) -> float:
         """What a step of so many rows should take."""

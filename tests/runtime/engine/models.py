@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
 import mlx.core as mx
-from mlx_lm.utils import _get_classes
+from mlx_lm.utils import _get_classes, save_model
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LAYERS = 7
 BASE = {
@@ -84,3 +88,10 @@ def build(config: dict[str, Any]):
     model = model_class(arguments_class.from_dict(config))
     mx.eval(model.parameters())
     return model
+
+
+def save(name: str, folder: Path) -> Path:
+    """The same model as files that mlx-lm loads."""
+    save_model(folder, build(CONFIGS[name]))
+    (folder / "config.json").write_text(json.dumps(CONFIGS[name]))
+    return folder
