@@ -10,6 +10,7 @@ from resources.node import NodeResources, Versions
 from runtime.cluster.messages import Finished, LoadProgress, RankHeld, Ready, Throughput
 from runtime.cluster.nodes import KnownNode
 from runtime.models.layout import ModelLayout
+from runtime.models.tensor_mode.refusal import tensor_refusals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +30,18 @@ SMALL_MODEL = ModelLayout(
     attention_heads=9,
     key_value_heads=3,
     context_tokens=8192,
-    tensor_parallel=True,
+    layer_divided_bytes=(int(2.89 * MIB),) * 30,
+    head_divided_bytes=0,
+    tensor_refusals=tensor_refusals(
+        {
+            "model_type": "llama",
+            "hidden_size": 576,
+            "num_attention_heads": 9,
+            "num_key_value_heads": 3,
+            "intermediate_size": 1536,
+        },
+        "SmolLM2-135M-Instruct",
+    ),
 )
 LARGE_MODEL = ModelLayout(
     name="DeepSeek-V3 4-bit",
@@ -41,7 +53,21 @@ LARGE_MODEL = ModelLayout(
     attention_heads=128,
     key_value_heads=128,
     context_tokens=163840,
-    tensor_parallel=True,
+    layer_divided_bytes=(int(1.3 * GIB),) * 3 + (int(5.2 * GIB),) * 58,
+    head_divided_bytes=0,
+    tensor_refusals=tensor_refusals(
+        {
+            "model_type": "deepseek_v3",
+            "num_hidden_layers": 61,
+            "num_attention_heads": 128,
+            "intermediate_size": 18432,
+            "moe_intermediate_size": 2048,
+            "n_routed_experts": 256,
+            "n_shared_experts": 1,
+            "first_k_dense_replace": 3,
+        },
+        "DeepSeek-V3 4-bit",
+    ),
 )
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gc
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import mlx.core as mx
-from mlx_lm.utils import load_model
+from mlx_lm.utils import _get_classes, load_model
 
 from runtime.engine.stage import Stage
+from runtime.engine.tensor_parallel import shard
+from runtime.engine.weight_check import check_weights
 from runtime.errors import PomonaError
+from runtime.models.layout import model_name
+from runtime.models.tensor_mode.refusal import tensor_refusal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,13 +24,20 @@ if TYPE_CHECKING:
 def build_stage(folder: Path, first_layer: int, end_layer: int, group: mx.distributed.Group | None) -> Stage:
     """The stage's layers, lazily: no weight is read yet. ``group`` shares each layer among the ranks of a tensor group.
 
-    Raises :class:`PomonaError` if the folder does not hold every weight that the model needs, or mlx-lm cannot load it.
+    Raises :class:`PomonaError` if the folder does not hold every weight that the stage needs, or mlx-lm cannot load it.
     """
-    model = _lazy_model(folder)
+    model, config = _lazy_model(folder, first_layer, end_layer)
     if group is not None and group.size() > 1:
-        if not hasattr(model, "shard"):
-            raise PomonaError(f"The layers of {folder.name} cannot be shared in tensor mode; use pipeline mode.")
-        model.shard(group)
+        # Asked again, because mlx-lm has now put into the config what else it found of how the weights are quantized.
+        if refusal := tensor_refusal(config, group.size(), model_name(folder)):
+            raise PomonaError(refusal)
+        try:
+            shard(model, group)
+        except (ValueError, TypeError, AttributeError, AssertionError) as error:  # no model that is known does this
+            raise PomonaError(
+                f"The layers of {model_name(folder)} cannot be shared by {group.size()} nodes: {_first_line(error)}. "
+                "Use pipeline mode."
+            ) from error
     return Stage(model, first_layer, end_layer)
 
 
@@ -37,9 +48,22 @@ def held_bytes() -> int:
     return mx.get_active_memory()
 
 
-def _lazy_model(folder: Path) -> nn.Module:
+def _lazy_model(folder: Path, first_layer: int, end_layer: int) -> tuple[nn.Module, dict[str, Any]]:
+    def classes(config: dict[str, Any]) -> tuple[type[nn.Module], type]:
+        model_class, arguments_class = _get_classes(config)
+
+        def load_weights(self: nn.Module, weights: list[tuple[str, mx.array]], **_strict: bool) -> nn.Module:
+            check_weights(self, dict(weights), first_layer, end_layer, model_name(folder))
+            loaded: nn.Module = model_class.load_weights(self, weights, strict=False)
+            return loaded
+
+        checked = type(
+            model_class.__name__, (model_class,), {"load_weights": load_weights, "__module__": model_class.__module__}
+        )
+        return checked, arguments_class
+
     try:
-        model, _config = load_model(folder, lazy=True, strict=True)
+        model, config = load_model(folder, lazy=True, get_model_classes=classes)
     except FileNotFoundError as error:
         raise PomonaError(
             f"The model folder {folder} has no weights, or no config.json; fetch the model again."
@@ -51,7 +75,7 @@ def _lazy_model(folder: Path) -> nn.Module:
         RuntimeError,
     ) as error:  # what mlx-lm raises for a model that it cannot read
         raise PomonaError(f"The model in {folder} cannot be loaded: {_first_line(error)}") from error
-    return model
+    return model, config
 
 
 def _first_line(error: Exception) -> str:

@@ -20,7 +20,7 @@ UNKNOWN_CONTEXT_TOKENS = 4096
 _MAX_CONFIG_BYTES = 16 * 2**20
 _MAX_COUNT = 100_000
 
-_LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+_LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_transformer_layers")
 _HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 _KEY_VALUE_HEADS = ("num_key_value_heads", "num_kv_heads", "n_kv_heads", "num_attention_groups")
 _CONTEXT = (
@@ -50,6 +50,11 @@ class ModelConfig(msgspec.Struct, frozen=True):
 
 def read_config(folder: Path) -> ModelConfig:
     """The configuration of the model in ``folder``. Raises :class:`PomonaError` if there is none that can be read."""
+    return model_config(read_settings(folder), str(folder / CONFIG_NAME))
+
+
+def read_settings(folder: Path) -> dict[str, Any]:
+    """All that ``config.json`` in ``folder`` says. Raises :class:`PomonaError` if there is none that can be read."""
     path = folder / CONFIG_NAME
     try:
         with path.open("rb") as file:
@@ -60,17 +65,27 @@ def read_config(folder: Path) -> ModelConfig:
         raise PomonaError(f"{path} cannot be read ({error.strerror}).") from error
     if len(text) > _MAX_CONFIG_BYTES:
         raise PomonaError(f"{path} is too large to be a model's configuration: fetch the model again.")
-    return parse_config(text, str(path))
+    return parse_settings(text, str(path))
 
 
 def parse_config(text: bytes, source: str) -> ModelConfig:
-    """What a ``config.json`` says. ``source`` names it in errors."""
+    """What a ``config.json`` says under the names that we know. ``source`` names it in errors."""
+    return model_config(parse_settings(text, source), source)
+
+
+def parse_settings(text: bytes, source: str) -> dict[str, Any]:
+    """All that a ``config.json`` says. ``source`` names it in errors."""
     try:
         config = json.loads(text)  # not msgspec: some models have NaN or Infinity in theirs
     except (ValueError, RecursionError) as error:
         raise PomonaError(f"{source} is damaged: fetch the model again.") from error
     if not isinstance(config, dict):
         raise PomonaError(f"{source} is no model's configuration: fetch the model again.")
+    return config
+
+
+def model_config(config: dict[str, Any], source: str) -> ModelConfig:
+    """The numbers that a layout needs. ``source`` names the configuration in errors."""
     model_type = config.get("model_type")
     layers = _count(config, _LAYERS)
     if not isinstance(model_type, str) or layers is None:

@@ -7,13 +7,23 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from runtime.errors import PomonaError
-from runtime.models.config import read_config
-from runtime.models.tensor_names import Part, part_of, split_layers
-from runtime.models.tensor_support import TENSOR_PARALLEL_TYPES
+from runtime.models.config import CONFIG_NAME, model_config, read_settings
+from runtime.models.pipeline_mode import pipeline_refusal, unknown_model
+from runtime.models.tensor_mode.bytes import is_divided
+from runtime.models.tensor_mode.refusal import divides_head, tensor_refusals
+from runtime.models.tensor_names import Part, layer_tensors, part_of
 from runtime.models.weight_files import read_tensors
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+_MODELOPT_NAME = "hf_quant_config.json"
+"""NVIDIA's way to say how a model is quantized (``mlx_lm.utils.load_model`` reads it too)."""
+
+
+_ADAPTER_NAME = "adapter_config.json"
+"""What mlx-lm and PEFT write beside the weights of a LoRA; loading the model alone would leave it out in silence."""
 
 
 class ModelLayout(msgspec.Struct, frozen=True):
@@ -32,8 +42,14 @@ class ModelLayout(msgspec.Struct, frozen=True):
     key_value_heads: int
     context_tokens: int
     """The longest sequence that the model was made for."""
-    tensor_parallel: bool
-    """Whether the layers of this model type can be shared by the ranks of a tensor group."""
+    layer_divided_bytes: tuple[int, ...]
+    """What the ranks of a tensor group divide of each layer; the rest of it each of them holds."""
+    head_divided_bytes: int
+    """The same of the output head."""
+    tensor_refusals: tuple[str, ...]
+    """For groups of 2, 3, … ranks: the sentence that says why they cannot share each layer, empty if they can."""
+    pipeline_refusal: str = ""
+    """The sentence that says why the model cannot be split into stages; empty if it can, then between any layers."""
 
     @property
     def weight_bytes(self) -> int:
@@ -47,14 +63,19 @@ def read_layout(folder: Path) -> ModelLayout:
     not known are counted on the last stage. Raises :class:`PomonaError` if the folder holds no complete model.
     """
     folder = folder.absolute()
-    config = read_config(folder)
+    settings = read_settings(folder)
+    config = model_config(settings, str(folder / CONFIG_NAME))
     name = model_name(folder)
+    if reason := unknown_model(settings, name):
+        raise PomonaError(reason)
+    if (folder / _ADAPTER_NAME).exists():
+        raise PomonaError(f"{name} has an adapter beside its weights, which Pomona does not apply: fuse it first.")
     tensor_bytes = {tensor: info.byte_count for tensor, info in read_tensors(folder).items()}
-    parts = split_layers(tensor_bytes, config.layer_count)
+    parts = layer_tensors(tensor_bytes, config.layer_count)
     if parts is None:
         raise PomonaError(f"The weights of {name} have no layers that Pomona can tell apart, so it cannot be split.")
     layers, outside = parts
-    if missing := [index for index, count in enumerate(layers) if not count]:
+    if missing := [index for index, tensors in enumerate(layers) if not any(tensors.values())]:
         raise PomonaError(
             f"{name} should have {config.layer_count} layers, but its files hold nothing of {_layers(missing)}: "
             "fetch the model again."
@@ -63,17 +84,24 @@ def read_layout(folder: Path) -> ModelLayout:
     for tensor, count in outside.items():
         sizes[part_of(tensor)] += count
     tied = config.tied is True or not sizes["head"]
+    if (folder / _MODELOPT_NAME).exists():  # its settings count as if they stood in the configuration
+        settings.setdefault("quantization_config", {"quant_method": "modelopt"})
     return ModelLayout(
         name=name,
         model_type=config.model_type,
-        layer_bytes=tuple(layers),
+        layer_bytes=tuple(sum(tensors.values()) for tensors in layers),
         embedding_bytes=sizes["embedding"],
         head_bytes=sizes["other"] + (0 if tied else sizes["head"]),  # mlx-lm drops the copy of a tied embedding
         tied_embedding=tied,
         attention_heads=config.attention_heads,
         key_value_heads=config.key_value_heads,
         context_tokens=config.context_tokens,
-        tensor_parallel=config.model_type in TENSOR_PARALLEL_TYPES and config.attention_heads > 0,
+        layer_divided_bytes=tuple(
+            sum(count for tensor, count in tensors.items() if is_divided(tensor)) for tensors in layers
+        ),
+        head_divided_bytes=sizes["head"] if not tied and divides_head(settings) else 0,
+        tensor_refusals=tensor_refusals(settings, name),
+        pipeline_refusal=pipeline_refusal(settings, name),
     )
 
 

@@ -88,7 +88,7 @@ def parse_header(text: bytes, file_bytes: int, source: str) -> dict[str, TensorI
     try:
         names = _decode_names(text)
         if (metadata := names.pop("__metadata__", None)) is not None:
-            msgspec.json.decode(metadata, type=dict[str, str])
+            msgspec.json.decode(metadata, type=dict[str, str] | None)  # mlx writes null for none
         entries = {name: _decode_entry(entry) for name, entry in names.items()}
     except (msgspec.DecodeError, RecursionError) as error:
         raise _damaged(source, "its header is not what safetensors writes") from error

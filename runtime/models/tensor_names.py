@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Part = Literal["embedding", "head", "other", "left out"]
+Tensors = dict[str, int]
+"""Bytes by name."""
 
 _LIST_MEMBER = re.compile(r"((?:[^.\d][^.]*\.)*?)(\d{1,5})\.")
 _LAYER_LISTS = {"layers", "layer", "h", "blocks", "block"}
@@ -41,26 +43,25 @@ _EMBEDDINGS = {
 _HEADS = {"lm_head", "output", "embed_out", "head", "ff_out"}
 
 
-def split_layers(tensor_bytes: Mapping[str, int], layer_count: int) -> tuple[list[int], dict[str, int]] | None:
-    """The bytes of each decoder layer, and the tensors outside of the layers with theirs; None if there are no layers.
+def layer_tensors(tensor_bytes: Mapping[str, int], layer_count: int) -> tuple[list[Tensors], Tensors] | None:
+    """The tensors of each decoder layer, by their names inside it, and those outside; None if there are no layers.
 
-    Layers beyond ``layer_count`` (multi-token prediction) are in neither part. A layer without tensors has 0 bytes.
+    Layers beyond ``layer_count`` (multi-token prediction) are in neither part. A layer without tensors is empty.
     """
-    lists: dict[str, dict[int, int]] = {}
+    lists: dict[str, dict[int, Tensors]] = {}
     owner: dict[str, str] = {}
     for name, count in tensor_bytes.items():
         member = _LIST_MEMBER.match(name)
         if member and not _is_left_out(member[1]):
             owner[name] = member[1]
-            sizes = lists.setdefault(member[1], {})
-            sizes[int(member[2])] = sizes.get(int(member[2]), 0) + count
+            lists.setdefault(member[1], {}).setdefault(int(member[2]), {})[name[member.end() :]] = count
     for path in [path for path in lists if path.endswith(f"{_CONTINUED_LIST}.")]:
         _continue_list(lists, owner, path)
     decoder = _decoder_list(lists, layer_count)
     if decoder is None:
         return None
     outside = {name: count for name, count in tensor_bytes.items() if name not in owner or owner[name] != decoder}
-    return [lists[decoder].get(index, 0) for index in range(layer_count)], outside
+    return [lists[decoder].get(index, {}) for index in range(layer_count)], outside
 
 
 def part_of(name: str) -> Part:
@@ -78,19 +79,19 @@ def _is_left_out(path: str) -> bool:
     return _LEFT_OUT.search(path) is not None
 
 
-def _continue_list(lists: dict[str, dict[int, int]], owner: dict[str, str], path: str) -> None:
+def _continue_list(lists: dict[str, dict[int, Tensors]], owner: dict[str, str], path: str) -> None:
     before = path.removesuffix(f"{_CONTINUED_LIST}.") + "layers."
     if before in lists:
         offset = max(lists[before]) + 1
-        lists[before] |= {offset + index: count for index, count in lists.pop(path).items()}
+        lists[before] |= {offset + index: tensors for index, tensors in lists.pop(path).items()}
         owner.update({name: before for name, its_list in owner.items() if its_list == path})
 
 
-def _decoder_list(lists: Mapping[str, Mapping[int, int]], layer_count: int) -> str | None:
+def _decoder_list(lists: Mapping[str, Mapping[int, Tensors]], layer_count: int) -> str | None:
     def rank(path: str) -> tuple[bool, bool, int]:
         usual = path.rstrip(".").rpartition(".")[2] in _LAYER_LISTS
         whole = all(index in lists[path] for index in range(layer_count))
-        return usual, whole, sum(lists[path].values())
+        return usual, whole, sum(sum(tensors.values()) for tensors in lists[path].values())
 
     best = max(lists, key=rank, default=None)
     return best if best is not None and any(rank(best)[:2]) else None

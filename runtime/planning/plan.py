@@ -94,20 +94,23 @@ def even_split(layer_count: int, node_count: int) -> tuple[int, ...]:
     return tuple(whole + (index < remainder) for index in range(node_count))
 
 
-def stage_weight_bytes(layout: ModelLayout, first_layer: int, end_layer: int) -> int:
+def stage_weight_bytes(layout: ModelLayout, first_layer: int, end_layer: int, rank_count: int = 1) -> int:
     """Weights of layers ``[first_layer, end_layer)``, with the embedding on the first stage, norm and head on the last.
 
-    A tied embedding is counted once when one stage is both first and last.
+    A tied embedding is counted once when one stage is both first and last. Of a stage of several ranks, each holds
+    an equal share of what can be divided, and all of the rest (norms, routers, embeddings).
     """
     first, last = first_layer == 0, end_layer == len(layout.layer_bytes)
     total = sum(layout.layer_bytes[first_layer:end_layer])
+    divided = sum(layout.layer_divided_bytes[first_layer:end_layer])
     if first:
         total += layout.embedding_bytes
     if last:
         total += layout.head_bytes
+        divided += layout.head_divided_bytes
         if layout.tied_embedding and not first:
             total += layout.embedding_bytes
-    return total
+    return total - divided + -(-divided // rank_count)
 
 
 def make_plan(
@@ -127,6 +130,8 @@ def make_plan(
         split = even_split(layer_count, len(nodes))
     if refusal := _refuse_split(split, layer_count, len(nodes), layout.name):
         return refusal
+    if layout.pipeline_refusal and sum(count > 0 for count in split) > 1:
+        return Refusal(layout.pipeline_refusal)
     edges = pairwise(accumulate(split, initial=0))
     stages = tuple(
         StagePlan(first, end - 1, (RankPlan(node.node_id, node.name, stage_weight_bytes(layout, first, end)),))
@@ -172,30 +177,20 @@ def _tensor_plan(layout: ModelLayout, nodes: Sequence[PlanNode], split: Sequence
     if refusal := refuse_tensor(layout, len(nodes)):
         return refusal
     layer_count = len(layout.layer_bytes)
-    whole = layout.embedding_bytes + layout.head_bytes
-    share = whole + -(-sum(layout.layer_bytes) // len(nodes))
+    share = stage_weight_bytes(layout, 0, layer_count, len(nodes))
     ranks = tuple(RankPlan(node.node_id, node.name, share) for node in nodes)
     return _within_budget(Plan(layout.name, "tensor", layer_count, (StagePlan(0, layer_count - 1, ranks),)), nodes)
 
 
 def refuse_tensor(layout: ModelLayout, rank_count: int) -> Refusal | None:
-    """Why ``rank_count`` ranks cannot share each layer, or None.
-
-    Uneven heads load without an error in MLX and then fail, or give garbage, so they are refused here.
-    """
+    """Why ``rank_count`` ranks cannot share each layer, or None."""
     if rank_count == 1:
         return None
-    if not layout.tensor_parallel:
-        return Refusal(
-            f"Tensor mode does not know how to share the layers of a {layout.model_type} model; use pipeline mode."
-        )
-    for heads, kind in ((layout.attention_heads, "attention"), (layout.key_value_heads, "key-value")):
-        if heads % rank_count:
-            return Refusal(
-                f"{layout.name} has {heads} {kind} heads, which {rank_count} nodes cannot share equally; "
-                "choose another number of nodes or pipeline mode."
-            )
-    return None
+    most = len(layout.tensor_refusals) + 1
+    if rank_count > most:
+        return Refusal(f"Tensor mode shares layers among at most {most} nodes; choose fewer nodes or pipeline mode.")
+    reason = layout.tensor_refusals[rank_count - 2]
+    return Refusal(reason) if reason else None
 
 
 def _within_budget(plan: Plan, nodes: Sequence[PlanNode]) -> Plan | Refusal:

@@ -31,7 +31,6 @@ def test_layers_embedding_and_head_of_a_single_file(tmp_path):
     assert not layout.tied_embedding
     assert layout.weight_bytes == sum((800, 816, 20, 40, 60, 80))
     assert (layout.attention_heads, layout.key_value_heads, layout.context_tokens) == (8, 2, 2048)
-    assert layout.tensor_parallel
 
 
 def test_several_files_are_the_same_model(tmp_path):
@@ -90,13 +89,39 @@ def test_quantized_groups_count_together(tmp_path):
     assert layout.embedding_bytes == 804
 
 
-@pytest.mark.parametrize(
-    ("model_type", "heads", "tensor_parallel"),
-    [("llama", 8, True), ("mistral", 8, True), ("gemma3", 8, False), ("llama", None, False)],
-)
-def test_tensor_mode_needs_a_type_that_shards_and_known_heads(tmp_path, model_type, heads, tensor_parallel):
-    config = LLAMA | {"num_attention_heads": heads, "model_type": model_type}
-    assert read_layout(write_model(tmp_path / "Tiny", MODEL, **config)).tensor_parallel is tensor_parallel
+def test_what_a_tensor_group_divides_is_told_from_what_each_rank_holds_whole(tmp_path):
+    shapes = dict(ENDS)
+    for layer in range(4):
+        path = f"model.layers.{layer}."
+        shapes |= {f"{path}self_attn.o_proj.weight": (8, 8), f"{path}mlp.down_proj.weight": (8, 24)}
+        shapes |= {f"{path}input_layernorm.weight": (8,), f"{path}self_attn.o_proj.bias": (8,)}
+    layout = read_layout(write_model(tmp_path / "Tiny", shapes, **LLAMA))
+    assert layout.layer_bytes == (2 * (64 + 192 + 8 + 8),) * 4
+    assert layout.layer_divided_bytes == (2 * (64 + 192),) * 4
+    assert layout.head_divided_bytes == 0
+
+
+@pytest.mark.parametrize(("tied", "divided_bytes"), [(False, 800), (True, 0)])
+def test_qwen3_5_divides_a_head_of_its_own(tmp_path, tied, divided_bytes):
+    folder = write_model(tmp_path / "Qwen", MODEL, model_type="qwen3_5", tie_word_embeddings=tied, **LLAMA)
+    assert read_layout(folder).head_divided_bytes == divided_bytes
+
+
+def test_each_number_of_ranks_has_its_refusal(tmp_path):
+    config = {**LLAMA, "hidden_size": 8, "intermediate_size": 24}
+    refusals = read_layout(write_model(tmp_path / "Tiny", MODEL, **config)).tensor_refusals
+    assert refusals[0] == ""
+    assert refusals[1] == (
+        "Tiny has 8 attention heads, which 3 nodes cannot share equally; "
+        "choose another number of nodes or pipeline mode."
+    )
+    assert [number for number, reason in enumerate(refusals, 2) if not reason] == [2]
+
+
+def test_weights_of_modelopt_are_not_shared(tmp_path):
+    folder = write_model(tmp_path / "Tiny", MODEL, **LLAMA)
+    (folder / "hf_quant_config.json").write_text('{"quantization": {"quant_algo": "NVFP4"}}')
+    assert all("quantized in a way" in reason for reason in read_layout(folder).tensor_refusals)
 
 
 def test_the_name_of_a_snapshot_is_its_repository(tmp_path):

@@ -60,6 +60,10 @@ def test_types_narrower_than_a_byte_are_counted_in_bits():
     assert parse(file_bytes(entries, 3))["packed"].byte_count == 3
 
 
+def test_metadata_may_be_null_as_mlx_writes_it():
+    assert set(parse(file_bytes(entry() | {"__metadata__": None}, 8))) == {"t"}
+
+
 def entry(**changes):
     return {"t": {"dtype": "BF16", "shape": [4], "data_offsets": [0, 8]} | changes}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.models.tensor_names import part_of, split_layers
+from runtime.models.tensor_names import layer_tensors, part_of
 
 LAYER_LISTS = [
     "model.layers.",  # llama, qwen, deepseek and most others
@@ -21,6 +21,12 @@ LAYER_LISTS = [
     "layers.",
     "thinker.stack.",  # of nobody yet
 ]
+
+
+def split_layers(tensors: dict[str, int], layer_count: int) -> tuple[list[int], dict[str, int]] | None:
+    """The bytes of each layer, and what is outside of them."""
+    parts = layer_tensors(tensors, layer_count)
+    return ([sum(layer.values()) for layer in parts[0]], parts[1]) if parts else None
 
 
 @pytest.mark.parametrize("prefix", LAYER_LISTS)
@@ -74,6 +80,12 @@ def test_layers_that_reuse_keys_and_values_go_on_counting():
     tensors = {f"model.layers.{layer}.weight": 2 for layer in range(3)}
     tensors |= {f"model.kv_reuse_layers.{layer}.weight": 3 for layer in range(2)}
     assert split_layers(tensors, 5) == ([2, 2, 2, 3, 3], {})
+
+
+def test_a_layer_knows_its_tensors_by_their_names_inside_it():
+    tensors = {"language_model.model.layers.0.mlp.experts.7.down_proj.weight": 5, "model.visual.blocks.0.weight": 9}
+    parts = layer_tensors(tensors, 1)
+    assert parts == ([{"mlp.experts.7.down_proj.weight": 5}], {"model.visual.blocks.0.weight": 9})
 
 
 def test_without_numbered_lists_there_are_no_layers():

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.models.layout import ModelLayout
+from runtime.models.tensor_mode.refusal import tensor_refusals
 from runtime.planning.plan import (
     Plan,
     PlanNode,
@@ -35,7 +36,18 @@ def layout_of(
         attention_heads=heads,
         key_value_heads=key_value_heads,
         context_tokens=2048,
-        tensor_parallel=True,
+        layer_divided_bytes=tuple(count // 2 for count in layer_bytes),
+        head_divided_bytes=7,
+        tensor_refusals=tensor_refusals(
+            {
+                "model_type": "llama",
+                "hidden_size": 768,
+                "num_attention_heads": heads,
+                "num_key_value_heads": key_value_heads,
+                "intermediate_size": 720720,
+            },
+            "Tiny-Llama",
+        ),
     )
 
 
@@ -246,14 +258,15 @@ def test_in_tensor_mode_every_node_has_its_share_of_every_layer(layout, node_cou
     (stage,) = plan.stages
     assert (stage.first_layer, stage.layer_count) == (0, len(layout.layer_bytes))
     assert [rank.node_id for rank in stage.ranks] == [f"id{index}" for index in range(node_count)]
-    share = stage.ranks[0].weight_bytes - layout.embedding_bytes - layout.head_bytes
-    assert 0 <= share * node_count - sum(layout.layer_bytes) < node_count
-    assert len({rank.weight_bytes for rank in stage.ranks}) == 1
+    (share,) = {rank.weight_bytes for rank in stage.ranks}
+    divided = sum(layout.layer_divided_bytes) + layout.head_divided_bytes
+    whole = layout.weight_bytes - divided
+    assert 0 <= (share - whole) * node_count - divided < node_count
 
 
 @pytest.mark.parametrize(
     ("node_count", "complaint"),
-    [(4, "6 key-value heads"), (5, "12 attention heads"), (12, "6 key-value heads"), (24, "12 attention heads")],
+    [(4, "6 key-value heads"), (5, "12 attention heads"), (12, "6 key-value heads"), (16, "12 attention heads")],
 )
 def test_heads_that_cannot_be_shared_equally_are_refused(node_count, complaint):
     refusal = refused(layout_of((1,) * 4), nodes_of(*[WEALTH] * node_count), mode="tensor")
@@ -261,14 +274,24 @@ def test_heads_that_cannot_be_shared_equally_are_refused(node_count, complaint):
 
 
 def test_one_rank_can_always_have_everything():
-    layout = msgspec.structs.replace(layout_of((1,) * 4), tensor_parallel=False)
+    layout = msgspec.structs.replace(layout_of((1,) * 4), tensor_refusals=("Not this one.",) * 15)
     assert refuse_tensor(layout, 1) is None
     planned(layout, nodes_of(WEALTH), mode="tensor")
 
 
-def test_a_type_that_nobody_can_shard_is_refused():
-    layout = msgspec.structs.replace(layout_of((1,) * 4), tensor_parallel=False, model_type="mamba")
-    assert "mamba" in refused(layout, nodes_of(WEALTH, WEALTH), mode="tensor").reason
+def test_what_the_layout_says_against_tensor_mode_is_the_refusal():
+    layout = msgspec.structs.replace(layout_of((1,) * 4), tensor_refusals=("", "Not three."))
+    planned(layout, nodes_of(WEALTH, WEALTH), mode="tensor")
+    assert refused(layout, nodes_of(*[WEALTH] * 3), mode="tensor").reason == "Not three."
+
+
+def test_a_group_larger_than_any_that_was_thought_of_is_refused():
+    assert "at most 16 nodes" in refused(layout_of((1,) * 4), nodes_of(*[WEALTH] * 17), mode="tensor").reason
+
+
+def test_ranks_of_any_stage_hold_what_cannot_be_divided_whole():
+    layout = layout_of((10, 20, 30))
+    assert [stage_weight_bytes(layout, *edges, 2) for edges in ((0, 1), (1, 2), (2, 3))] == [1008, 15, 89]
 
 
 def test_tensor_mode_takes_no_split():
@@ -278,6 +301,6 @@ def test_tensor_mode_takes_no_split():
 def test_a_shortfall_in_tensor_mode_does_not_speak_of_layers_to_move():
     refusal = refused(layout_of(LARGE), nodes_of(16 * GIB, GIB), mode="tensor")
     assert refusal.reason == (
-        "Mac 1 lacks 3.1 GB for its part of Tiny-Llama; "
+        "Mac 1 lacks 5.1 GB for its part of Tiny-Llama; "
         "tensor mode gives every node the same, so use pipeline mode or leave that node out."
     )

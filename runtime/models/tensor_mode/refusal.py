@@ -1,0 +1,82 @@
+"""Why so many ranks cannot share the layers of a model, from its ``config.json`` alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from runtime.models.tensor_mode.parts import Numbers, Shared, Sharing, UnsaidError
+from runtime.models.tensor_mode.quantization import group_sizes, quantization
+from runtime.models.tensor_mode.types import LEFT_OUT, SHARINGS, language_model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MAX_RANKS = 16
+"""The largest tensor group that is thought of."""
+
+
+def tensor_refusal(config: Mapping[str, Any], rank_count: int, name: str = "This model") -> str | None:
+    """One sentence that says why ``rank_count`` ranks cannot share each layer, or None if they can.
+
+    ``config`` is a whole ``config.json``. Unequal shares load without an error in MLX and then fail, or give garbage,
+    so whatever is not known to divide is refused.
+    """
+    if rank_count == 1:
+        return None
+    divided = _divided(config, name)
+    return divided if isinstance(divided, str) else _unequal(divided, rank_count, name)
+
+
+def tensor_refusals(config: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """:func:`tensor_refusal` for groups of 2 to 16 ranks; empty where there is none."""
+    divided = _divided(config, name)
+    if isinstance(divided, str):
+        return (divided,) * (MAX_RANKS - 1)
+    return tuple(_unequal(divided, rank_count, name) or "" for rank_count in range(2, MAX_RANKS + 1))
+
+
+def divides_head(config: Mapping[str, Any]) -> bool:
+    """Whether an output head of its own is divided like the layers."""
+    sharing = SHARINGS.get(language_model(config)[0])
+    return sharing is not None and sharing.divides_head
+
+
+def _unequal(divided: list[Shared], rank_count: int, name: str) -> str | None:
+    for each in divided:
+        if each.count % rank_count and not (each.repeats and rank_count % each.count == 0):
+            return (
+                f"{name} has {each.count} {each.noun}, which {rank_count} nodes cannot share equally; "
+                "choose another number of nodes or pipeline mode."
+            )
+    return None
+
+
+def _divided(config: Mapping[str, Any], name: str) -> list[Shared] | str:
+    """All of which every rank must take an equal part; or why that can't be told."""
+    model_type, text, wrapper_defaults = language_model(config)
+    sharing = SHARINGS.get(model_type)
+    if sharing is None:
+        if model_type in LEFT_OUT:
+            return f"{name} has {LEFT_OUT[model_type]}, which tensor mode does not share; use pipeline mode."
+        return f"Tensor mode does not know how to share the layers of a {model_type} model; use pipeline mode."
+    settings = quantization(config)
+    if settings is None:
+        return f"{name} is quantized in a way that tensor mode does not share; use pipeline mode."
+    try:
+        return list(_all_divided(sharing, Numbers(text, {**sharing.defaults, **wrapper_defaults}), settings))
+    except UnsaidError as unsaid:
+        return f"{name} does not say its {unsaid} in config.json, which tensor mode needs to know; use pipeline mode."
+    except (TypeError, ValueError, ArithmeticError):
+        return f"{name} has a config.json that tensor mode cannot read; use pipeline mode."
+
+
+def _all_divided(sharing: Sharing, numbers: Numbers, settings: Mapping[str, Any]) -> Iterator[Shared]:
+    for part in sharing.parts:
+        for each in part(numbers):
+            yield each
+            for size in group_sizes(settings, each.projection):
+                if each.inputs % size == 0:  # what does not divide into groups stays unquantized
+                    groups = each.inputs // size
+                    yield Shared(groups, f"quantization groups in each row of {each.projection}")
+    if sharing.divides_head and not numbers.get("tie_word_embeddings"):
+        yield Shared(numbers.count("vocab_size"), "tokens in its vocabulary")
