@@ -3,11 +3,12 @@
 PYTEST_ARGS ?=
 BIN := .venv/bin
 
-.PHONY: help setup demo test bench lint format lock clean
+.PHONY: help setup demo test matrix bench lint format lock clean
 
 help:
 	@echo "make demo     three virtual nodes on this machine, the demo model, the window"
 	@echo "make test     lint, types, every test (headless); PYTEST_ARGS='-k split' picks some"
+	@echo "make matrix   every model type of mlx-lm in stages, against the whole model; writes docs/support-matrix.md"
 	@echo "make bench    the token loop beside mlx-lm; BENCH_ARGS='--rounds 5 --only demo 8' picks some"
 	@echo "make lint     ruff and mypy alone"
 	@echo "make format   lets ruff sort imports and lay out the code"
@@ -23,6 +24,9 @@ demo: setup
 
 test: lint
 	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+matrix: setup
+	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -m matrix $(PYTEST_ARGS)
 
 lint: setup
 	$(BIN)/ruff check

@@ -1,101 +1,134 @@
-"""Layers of other stages, and the two edges of our own.
+"""A run of a model's layers that works without the others.
 
-A stage keeps the model's full list of layers, so that every index, mask and schedule in the model's own code stays
-true. A layer that lives on another node is replaced by an :class:`AbsentLayer`; the first and last local layer sit in a
-:class:`LayerEdge`, where the hidden state enters and leaves the stage.
+A stage keeps the model whole, so that every index, mask and schedule in the model's own code stays true. The calls of
+layers that live on other nodes are answered here: such an *absent layer* hands on what it is given. So the first local
+layer is called as ever, only that it is handed what the stage before sent; and the first absent layer after the last
+local one is called with just what the next stage needs.
 """
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import mlx.core as mx
-import mlx.nn as nn
+
+from runtime.engine.handover import HIDDEN, Carried, handover_of, key_names
+from runtime.engine.layer_calls import LayerCall, LayerCalls, SeenModel
+from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Layer = Callable[..., Any]
+    import mlx.nn as nn
 
 
-class AbsentLayer:
-    """Stands for a layer that another stage computes: returns its input, and answers for the layer's plain attributes.
+class Span:
+    """Layers ``[first_layer, end_layer)`` of ``model``, which is changed: others of its layers do nothing any more.
 
-    It is no ``nn.Module``, so its weights are no parameters of the model any more: lazily loaded, they are never read.
+    Raises :class:`PomonaError` for a model that does not call its layers one after the other, each of them once.
     """
 
-    def __init__(self, layer: Layer) -> None:
-        self._layer = layer
+    def __init__(self, model: nn.Module, first_layer: int, end_layer: int) -> None:
+        layers: list[nn.Module] = list(model.layers)
+        self._model = model
+        self._first, self._end = first_layer, end_layer
+        self.is_first, self.is_last = first_layer == 0, end_layer == len(layers)
+        self.local = layers[first_layer:end_layer]
+        self._received: Carried = {}
+        self._handed_on: Carried = {}
+        self._handover = handover_of(model, layers)
+        seen = SeenModel(model, layers, self._handover)
+        is_whole = self.is_first and self.is_last
+        if not is_whole and seen.order != list(range(len(layers))):
+            raise PomonaError(
+                f"A {model.model_type} model does not run its layers one after the other, each once for a token, so it "
+                "cannot be split."
+            )
+        sources = self._handover.key_sources.items()
+        self._copied = {source for user, source in sources if source < first_layer <= user < end_layer}
+        """Layers of earlier stages whose keys layers of this one work on."""
+        self._imported = {source for user, source in sources if source < first_layer <= user}
+        self._exported = {source for user, source in sources if source < end_layer <= user}
+        self.cache_places = self._places(seen)
+        """Which of the model's caches are filled here."""
+        self._incoming = {name: (array.shape, array.dtype) for name, array in self._expected(seen).items()}
+        for index, layer in enumerate(layers):
+            if not first_layer <= index < end_layer:
+                LayerCalls(index, layer, self._answer_absent)
+            elif not is_whole and (self._handover.every_call or index in {first_layer, end_layer - 1}):
+                LayerCalls(index, layer, self._answer_local)
 
-    def __call__(self, hidden: mx.array, *_args: object, **_kwargs: object) -> mx.array:
-        """The input, untouched."""
-        return hidden
+    @property
+    def received_bytes_per_token(self) -> int:
+        """The most bytes that the stage before sends for one token; 0 on the first stage."""
+        if not self._incoming:
+            return 0
+        fixed = sum(prod(shape) * dtype.size for shape, dtype in self._incoming.values())
+        return fixed + self._handover.growing_bytes_per_token
 
-    def __getattr__(self, name: str) -> Any:  # whatever the layer has
-        return getattr(self._layer, name)
+    def blank(self) -> Carried:
+        """Zeros in place of what the stage before sends for one token."""
+        return {name: mx.zeros(shape, dtype) for name, (shape, dtype) in self._incoming.items()}
 
+    def fits(self, received: Carried, token_count: int) -> bool:
+        """Whether ``received`` can be what the stage before sends for ``token_count`` tokens."""
+        if not self._incoming:
+            return not received
+        shape, _dtype = self._incoming[HIDDEN]
+        hidden = received.get(HIDDEN)
+        return hidden is not None and hidden.size == prod(shape) * token_count
 
-class Boundary:
-    """The hidden state on its way through a stage: shape (batch, tokens, hidden size)."""
+    def forward(self, tokens: mx.array, caches: list[Any], received: Carried) -> tuple[Any, Carried]:
+        """What the model returns, which means something on the last stage, and what the next stage is to be sent."""
+        self._received, self._handed_on = received, {}
+        try:
+            result = self._model(tokens, cache=caches)
+            return result, self._handed_on
+        finally:
+            self._received, self._handed_on = {}, {}
 
-    def __init__(self) -> None:
-        self.received: mx.array | None = None
-        """What the stage before made; None on the first stage, whose first layer takes the model's own embedding."""
-        self.produced: mx.array | None = None
-        """What the last local layer made in the newest forward."""
-        self.zeros = False
-        """Warm-up of a later stage: zeros in the shape of the embedding take the place of a hidden state."""
-
-
-class LayerEdge:
-    """The first or last local layer (or the only one): swaps the input for what was received, keeps the output."""
-
-    def __init__(self, layer: Layer, boundary: Boundary, *, enters: bool, leaves: bool) -> None:
-        self._layer = layer
-        self._boundary = boundary
-        self._enters = enters
-        self._leaves = leaves
-
-    def __call__(
-        self, hidden: mx.array, *args: object, **kwargs: object
-    ) -> Any:  # some return more than the hidden state
-        """What the layer returns; some return more than the hidden state."""
-        if self._enters:
-            if self._boundary.received is not None:
-                hidden = self._boundary.received
-            elif self._boundary.zeros:
-                hidden = mx.zeros(hidden.shape, hidden.dtype)
-        result = self._layer(hidden, *args, **kwargs)
-        if self._leaves:
-            self._boundary.produced = result[0] if isinstance(result, tuple) else result
+    def _answer_local(self, call: LayerCall) -> Any:
+        if not self.is_first:
+            self._handover.supply(call, self._received)
+            if call.index == self._first:
+                self._handover.enter(call, self._received)
+        keys = self._handover.watch_keys(call) if call.index in self._exported else None
+        if call.index == self._end - 1 and not self.is_last:
+            self._handover.leave(call)
+        result = call.run()
+        if keys is not None and keys.added is not None:
+            self._hand_on(dict(zip(key_names(call.index), keys.added, strict=True)))
         return result
 
-    def __getattr__(self, name: str) -> Any:  # whatever the layer has
-        return getattr(self._layer, name)
+    def _answer_absent(self, call: LayerCall) -> Any:
+        if call.index < self._first:
+            if call.index in self._imported & self._exported:
+                self._hand_on({name: self._received[name] for name in key_names(call.index)})
+            keys = self._handover.replay_keys(call, self._received) if call.index in self._copied else None
+            return self._handover.skip(call, keys)
+        if not self.is_first:
+            self._handover.supply(call, self._received)
+        if call.index == self._end:
+            self._hand_on(self._handover.taken(call))
+        self._hand_on(self._handover.wanted(call))
+        return self._handover.skip(call)
 
+    def _hand_on(self, arrays: Carried) -> None:
+        # A copy, because a model may change an array in place afterwards; and sockets want one without gaps.
+        self._handed_on |= {name: mx.contiguous(array) for name, array in arrays.items()}
 
-def find_layers(model: nn.Module) -> list[Layer]:
-    """The model's own list of decoder layers, to be changed in place.
+    def _places(self, seen: SeenModel) -> tuple[int, ...]:
+        """Caches of local layers and of those whose keys are copied, also caches that no layer is given."""
+        here = {*range(self._first, self._end), *self._copied}
+        ours: set[int] = set().union(*(seen.layers[index].caches for index in here))
+        others: set[int] = set().union(*(layer.caches for layer in seen.layers)) - ours
+        return tuple(sorted(seen.filled - others))
 
-    Every model of mlx-lm has a property ``layers``; the list behind it is looked for by identity, because the property
-    may build a new list.
-    """
-    wanted = list(model.layers)
-    for _name, module in model.named_modules():
-        for value in module.values():
-            if isinstance(value, list) and len(value) == len(wanted) and value and value[0] is wanted[0]:
-                return value
-    raise ValueError(f"{type(model).__module__} keeps its layers in no list")
-
-
-def keep_span(model: nn.Module, first_layer: int, end_layer: int) -> tuple[Boundary, list[nn.Module]]:
-    """Make ``model`` a stage of layers ``[first_layer, end_layer)``; returns its boundary and those layers."""
-    layers = find_layers(model)
-    boundary = Boundary()
-    local: list[Any] = layers[first_layer:end_layer]
-    for index, layer in enumerate(layers):
-        if not first_layer <= index < end_layer:
-            layers[index] = AbsentLayer(layer)
-    for index in {first_layer, end_layer - 1}:
-        layers[index] = LayerEdge(layers[index], boundary, enters=index == first_layer, leaves=index == end_layer - 1)
-    return boundary, local
+    def _expected(self, seen: SeenModel) -> Carried:
+        if self.is_first:
+            return {}
+        expected = dict(seen.layers[self._first].taken)
+        for layer in seen.layers[self._first :]:
+            expected |= layer.wanted
+        for source in self._imported:
+            expected |= dict(zip(key_names(source), seen.layers[source].keys or (), strict=True))
+        return expected

@@ -35,17 +35,18 @@ _UNLIMITED_TOKENS = 1 << 40
 class SequenceCache:
     """The caches that the model's forward takes (one per layer), and the local ones among them."""
 
-    def __init__(self, model: nn.Module, first_layer: int, end_layer: int) -> None:
+    def __init__(self, model: nn.Module, places: Sequence[int]) -> None:
+        """``places`` are those of the local caches in the model's list."""
         self.layers: list[Any] = make_prompt_cache(model)
-        self.span = first_layer, end_layer
+        self.places = tuple(places)
         self.can_batch = all(map(_can_batch, self.layers))
         self.trim_limit_tokens = min(_trim_limit_tokens(part) for cache in self.layers for part in _parts(cache))
-        self.local: list[Any] = self.layers[first_layer:end_layer]
+        self.local: list[Any] = [self.layers[place] for place in self.places]
         self.twins: dict[int, int] = {}
         """For each absent layer with a local cache of its kind: that cache's place in ``local``."""
         self.stand_ins: dict[int, Any] = {}
         """For each other absent layer: what stands for its cache."""
-        for index in (*range(first_layer), *range(end_layer, len(self.layers))):
+        for index in sorted(set(range(len(self.layers))).difference(self.places)):
             kind = self.layers[index]
             twin = next((place for place, cache in enumerate(self.local) if _same_kind(cache, kind)), None)
             if twin is None:
@@ -53,6 +54,13 @@ class SequenceCache:
             else:
                 self.twins[index] = twin
         self.link()
+
+    def expect_few_tokens(self) -> None:
+        """Let the local caches grow by single tokens; otherwise the first one takes memory for 256."""
+        for cache in self.local:
+            for part in _parts(cache):
+                if hasattr(part, "step"):
+                    part.step = 1
 
     def advance_stand_ins(self, token_count: int) -> None:
         """After a forward: let the caches of absent layers count the tokens that a real one would hold."""
@@ -89,8 +97,8 @@ class SequenceCache:
 
     def link(self) -> None:
         """Put local caches, twins and stand-ins where the model looks for them."""
-        first_layer, end_layer = self.span
-        self.layers[first_layer:end_layer] = self.local
+        for index, cache in zip(self.places, self.local, strict=True):
+            self.layers[index] = cache
         for index, place in self.twins.items():
             self.layers[index] = self.local[place]
         for index, stand_in in self.stand_ins.items():
@@ -143,9 +151,9 @@ class BatchCache:
         return sum(cache.nbytes for cache in self.local)
 
     def _linked(self, lengths: Sequence[int]) -> list[Any]:
-        first_layer, end_layer = self._pattern.span
         layers: list[Any] = list(self._pattern.layers)
-        layers[first_layer:end_layer] = self.local
+        for index, cache in zip(self._pattern.places, self.local, strict=True):
+            layers[index] = cache
         for index, place in self._pattern.twins.items():
             layers[index] = self.local[place]
         for index, stand_in in self._pattern.stand_ins.items():

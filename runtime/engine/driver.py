@@ -12,7 +12,19 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from runtime.engine.frames import CancelRequest, Done, Drop, Generated, Open, Prefilled, Prefix, Step, Stepped, Submit
+from runtime.engine.frames import (
+    CancelRequest,
+    Done,
+    Drop,
+    Generated,
+    Logits,
+    Open,
+    Prefilled,
+    Prefix,
+    Step,
+    Stepped,
+    Submit,
+)
 from runtime.engine.groups import Group, Groups
 from runtime.engine.hop import HopError
 from runtime.engine.mailbox import Leave, Lost
@@ -146,6 +158,9 @@ class Driver:
                 self._events.put(Prefilled(number, flight.prompt_tokens, request.cached_tokens))
             return
         flight.group.in_flight = False
+        for number, values in zip(flight.requests, stepped.logits, strict=False):  # nearly always there are none
+            if values:
+                self._events.put(Logits(number, values))
         self._on_tokens(flight, stepped)
 
     def _on_tokens(self, flight: _Flight, stepped: Stepped) -> None:

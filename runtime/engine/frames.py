@@ -19,7 +19,7 @@ HEADER_LIMIT_BYTES = 8 << 20
 Count = Annotated[int, Meta(ge=0, le=1 << 31)]
 Identifier = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 TokenIds = tuple[Annotated[int, Meta(ge=0, lt=1 << 31)], ...]
-HiddenDtype = Literal["float32", "float16", "bfloat16"]
+CarriedDtype = Literal["float32", "float16", "bfloat16", "int32", "uint32", "bool"]
 StopReason = Literal["stop", "length", "cancelled"]
 
 
@@ -40,6 +40,8 @@ class Sampling(msgspec.Struct, frozen=True):
     logit_bias: tuple[tuple[Count, float], ...] = ()
     """Added to the logits of these tokens."""
     seed: Annotated[int, Meta(ge=0, le=(1 << 63) - 1)] = 0
+    report_logits: bool = False
+    """Send the logits back as well; for comparing a split with the whole model."""
 
 
 class Frame(msgspec.Struct, frozen=True, tag_field="type"):
@@ -64,10 +66,18 @@ class Open(Frame, frozen=True, tag="open"):
     prefix: Prefix | None = None
 
 
+class CarriedArray(msgspec.Struct, frozen=True):
+    """One array of a payload: the hidden state, shape (rows, width, hidden size), or what else layers hand on."""
+
+    name: Annotated[str, Meta(max_length=64)]
+    dtype: CarriedDtype
+    shape: tuple[Count, ...]
+
+
 class Step(Frame, frozen=True, tag="step"):
     """Run tokens through the stage: one row for each sequence, all rows of one width.
 
-    The payload is the hidden state that the stage before made, shape (rows, width, hidden size).
+    The payload is what the stage before made for this one, array after array.
     """
 
     number: Identifier
@@ -79,8 +89,8 @@ class Step(Frame, frozen=True, tag="step"):
     """Row after row."""
     sample: bool
     """Whether the last stage chooses a next token for each row."""
-    dtype: HiddenDtype = "float32"
-    shape: tuple[Count, ...] = ()
+    carried: tuple[CarriedArray, ...] = ()
+    """The arrays of the payload."""
     stage_seconds: tuple[float, ...] = ()
     """What the stages before spent computing."""
 
@@ -104,6 +114,8 @@ class Stepped(Frame, frozen=True, tag="stepped"):
     number: Identifier
     tokens: TokenIds
     stage_seconds: tuple[float, ...]
+    logits: tuple[bytes, ...] = ()
+    """Of each row if one asked for them: its logits as float32, nothing for rows that did not ask."""
 
 
 # Between the controller and the driver --------------------------------------------------------------------------
@@ -132,6 +144,13 @@ class Generated(Frame, frozen=True, tag="generated"):
     tokens: TokenIds
 
 
+class Logits(Frame, frozen=True, tag="logits"):
+    """What the next token of a request is chosen from, as float32; sent before the token."""
+
+    request: Identifier
+    values: bytes
+
+
 class Prefilled(Frame, frozen=True, tag="prefilled"):
     """This many tokens of a request's prompt are in the caches, ``cached_tokens`` of them since an earlier request."""
 
@@ -147,7 +166,7 @@ class Done(Frame, frozen=True, tag="done"):
     reason: StopReason
 
 
-AnyFrame = Open | Step | Drop | Stepped | Submit | CancelRequest | Generated | Prefilled | Done
+AnyFrame = Open | Step | Drop | Stepped | Submit | CancelRequest | Generated | Logits | Prefilled | Done
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(AnyFrame)

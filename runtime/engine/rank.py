@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -52,25 +52,18 @@ class Rank:
 
     def _step(self, step: Step, payload: bytes | bytearray) -> Stepped | None:
         begin = time.perf_counter()
-        received = None
-        if not self.stage.is_first:
-            received = tensors.from_payload(payload, step.dtype, step.shape)
-        result = self.stage.run(step, received)
+        result = self.stage.run(step, tensors.from_payload(payload, step.carried))
         seconds = time.perf_counter() - begin
         self._steps += 1
         self._tokens += len(step.tokens)
         self._compute_seconds += seconds
         stage_seconds = (*step.stage_seconds, seconds)
         if self.stage.is_last:
-            tokens: Any = [] if result is None else result.tolist()
-            return Stepped(step.number, tuple(tokens), stage_seconds)
-        if self._next_stage is not None and result is not None:
-            passed_on = msgspec.structs.replace(
-                step, dtype=tensors.dtype_name(result), shape=result.shape, stage_seconds=stage_seconds
-            )
-            hidden = tensors.to_payload(result)
-            self._sent_bytes += hidden.nbytes
-            self._next_stage.put(passed_on, hidden)
+            return Stepped(step.number, result.tokens, stage_seconds, result.logits)
+        if self._next_stage is not None:
+            carried, data = tensors.to_payload(result.carried)
+            self._sent_bytes += len(data)
+            self._next_stage.put(msgspec.structs.replace(step, carried=carried, stage_seconds=stage_seconds), data)
         return None
 
 

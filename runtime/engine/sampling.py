@@ -40,6 +40,11 @@ class Sampler:
         """Whether it takes the likeliest token and nothing else, so that rows can be chosen together."""
         return self._sampling.temperature == 0 and not self._processors
 
+    @property
+    def reports_logits(self) -> bool:
+        """Whether the logits themselves are wanted, too."""
+        return self._sampling.report_logits
+
     def __call__(self, logits: mx.array, tokens: Sequence[int]) -> mx.array:
         """The token, shape (1,), not yet evaluated. ``tokens`` are all of the sequence so far."""
         if self._processors:

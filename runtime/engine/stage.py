@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import mlx.core as mx
 from mlx.utils import tree_flatten
 
-from runtime.engine.absent import keep_span
+from runtime.engine.absent import Span
+from runtime.engine.batching import knows_padding
 from runtime.engine.caches import SequenceCache
 from runtime.engine.hop import HopError
 from runtime.engine.sampling import Sampler, likeliest
 from runtime.engine.sequences import SequenceStore
-from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,9 +20,21 @@ if TYPE_CHECKING:
     import mlx.nn as nn
 
     from runtime.engine.frames import Drop, Open, Step
+    from runtime.engine.handover import Carried
     from runtime.engine.sequences import OpenSequence
 
 _CLEAR_CACHE_STEPS = 256  # as mlx-lm does: hands unused buffers back now and then
+
+
+class StageResult(NamedTuple):
+    """What came of a step."""
+
+    carried: Carried
+    """For the next stage: the hidden state, and what else the model's layers hand on."""
+    tokens: tuple[int, ...] = ()
+    """On the last stage: the tokens it chose, one for each row, if the step asked for them."""
+    logits: tuple[bytes, ...] = ()
+    """On the last stage: for each row that reports them, the logits as float32; empty if none does."""
 
 
 class Stage:
@@ -33,18 +45,15 @@ class Stage:
     """
 
     def __init__(self, model: nn.Module, first_layer: int, end_layer: int) -> None:
-        layer_count = len(model.layers)
-        self.is_first = first_layer == 0
-        self.is_last = end_layer == layer_count
         self._model = model
-        self._span = first_layer, end_layer
-        self._boundary, self._layers = keep_span(model, first_layer, end_layer)
+        self._span = Span(model, first_layer, end_layer)
+        self.is_first, self.is_last = self._span.is_first, self._span.is_last
         self._sequences = SequenceStore(self._new_cache)
         self._steps = 0
 
     def load(self) -> Iterator[int]:
         """Read the weights, one layer at a time; yields the bytes of each as it is done."""
-        for layer in self._layers:
+        for layer in self._span.local:
             parameters = layer.parameters()
             mx.eval(parameters)
             yield _nbytes(parameters)
@@ -52,15 +61,13 @@ class Stage:
     def warm_up(self) -> int:
         """One token through the stage, which reads what is left (embedding, norm, head) and compiles kernels.
 
-        Returns the bytes of one token's hidden state.
+        Returns the most bytes that the stage before sends for one token.
         """
-        self._boundary.zeros = not self.is_first
         cache = self._new_cache()
-        logits = self._model(mx.array([[0]]), cache=cache.layers)
-        hidden = self._taken()
-        mx.eval(logits if self.is_last else hidden, cache.states())
-        self._boundary.zeros = False
-        return hidden.nbytes
+        cache.expect_few_tokens()
+        logits, carried = self._span.forward(mx.array([[0]]), cache.layers, self._span.blank())
+        mx.eval(logits if self.is_last else carried, cache.states())
+        return self._span.received_bytes_per_token
 
     @property
     def kv_bytes(self) -> int:
@@ -69,7 +76,7 @@ class Stage:
 
     def batches(self) -> bool:
         """Whether sequences of this model can decode in one step: on every stage alike, since all layers are asked."""
-        return self._new_cache().can_batch
+        return knows_padding(self._model.layers[0]) and self._new_cache().can_batch
 
     def trim_limit_tokens(self) -> int:
         """Up to which length the caches of this model can be cut anywhere, again asking all layers."""
@@ -87,50 +94,33 @@ class Stage:
         """Forget sequences; one that is not there is no fault."""
         self._sequences.drop(frame.sequences)
 
-    def run(self, step: Step, received: mx.array | None) -> mx.array | None:
-        """Run one step and evaluate it.
-
-        ``received`` is the hidden state of the stage before, shape (rows, width, hidden size); None on the first stage.
-        Returns the hidden state for the next stage, or, on the last stage, the sampled tokens, shape (rows,); None when
-        the step asked for none.
-        """
+    def run(self, step: Step, received: Carried) -> StageResult:
+        """Run one step and evaluate it. ``received`` is what the stage before made; nothing on the first stage."""
         rows, width = len(step.sequences), step.width
         sequences = [self._sequences[number] for number in step.sequences]
         for sequence, position in zip(sequences, step.positions, strict=True):
             if len(sequence.tokens) != position:
                 raise HopError(f"a step at position {position}, but the cache holds {len(sequence.tokens)} tokens")
-        if received is not None and received.shape[:2] != (rows, width):
-            raise HopError(f"{rows} rows of {width} tokens came with a hidden state of shape {received.shape}")
+        if not self._span.fits(received, rows * width):
+            shapes = {name: array.shape for name, array in received.items()}
+            raise HopError(f"{rows} rows of {width} tokens came with {shapes}")
         cache = self._sequences.gather(step.sequences)
-        self._boundary.received = received
-        logits = self._model(mx.array(step.tokens).reshape(rows, width), cache=cache.layers)
-        hidden = self._taken()
+        logits, carried = self._span.forward(mx.array(step.tokens).reshape(rows, width), cache.layers, received)
         cache.advance_stand_ins(width)
         for row, sequence in enumerate(sequences):
             sequence.tokens += step.tokens[row * width : (row + 1) * width]
-        if not self.is_last:
-            result = mx.contiguous(hidden)
-        elif step.sample:
-            result = _sampled(logits[:, -1, :], sequences)
-        else:
-            result = None  # norm and head stay untouched, so they cost nothing
-        mx.eval(result, cache.states())
+        # Without a token to choose, norm and head stay untouched, so they cost nothing.
+        tokens = _sampled(logits[:, -1, :], sequences) if self.is_last and step.sample else None
+        mx.eval(tokens, carried, cache.states())
         self._steps += 1
         if width > 1 or self._steps % _CLEAR_CACHE_STEPS == 0:
             mx.clear_cache()
-        return result
+        if tokens is None:
+            return StageResult(carried)
+        return StageResult(carried, _as_tuple(tokens), _reported(logits[:, -1, :], sequences))
 
     def _new_cache(self) -> SequenceCache:
-        return SequenceCache(self._model, *self._span)
-
-    def _taken(self) -> mx.array:
-        """What the last local layer produced; both ends of the stage are empty afterwards."""
-        hidden, self._boundary.produced, self._boundary.received = self._boundary.produced, None, None
-        if hidden is None:
-            raise PomonaError(
-                f"A {self._model.model_type} model does not call its layers one by one and cannot be split."
-            )
-        return hidden
+        return SequenceCache(self._model, self._span.cache_places)
 
 
 def _sampled(logits: mx.array, sequences: Sequence[OpenSequence]) -> mx.array:
@@ -139,6 +129,19 @@ def _sampled(logits: mx.array, sequences: Sequence[OpenSequence]) -> mx.array:
     return mx.concatenate(
         [sequence.sampler(logits[row : row + 1], sequence.tokens) for row, sequence in enumerate(sequences)]
     )
+
+
+def _reported(logits: mx.array, sequences: Sequence[OpenSequence]) -> tuple[bytes, ...]:
+    wanted = [sequence.sampler.reports_logits for sequence in sequences]
+    if not any(wanted):
+        return ()
+    rows: Any = mx.contiguous(logits.astype(mx.float32))  # has a buffer, its stubs do not say so
+    return tuple(bytes(memoryview(rows[row])) if wants else b"" for row, wants in enumerate(wanted))
+
+
+def _as_tuple(tokens: mx.array) -> tuple[int, ...]:
+    chosen: Any = tokens.tolist()
+    return tuple(chosen)
 
 
 def _nbytes(tree: object) -> int:

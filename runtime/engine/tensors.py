@@ -1,4 +1,4 @@
-"""Hidden states as bytes and back. bfloat16, which no buffer format knows, travels as its bits."""
+"""What crosses a boundary as bytes and back. bfloat16, which no buffer format knows, travels as its bits."""
 
 from __future__ import annotations
 
@@ -7,38 +7,69 @@ from typing import TYPE_CHECKING, Any
 import mlx.core as mx
 import numpy as np
 
+from runtime.engine.frames import CarriedArray
 from runtime.engine.hop import HopError
 
 if TYPE_CHECKING:
-    from runtime.engine.frames import HiddenDtype
+    from collections.abc import Sequence
 
-_MLX_DTYPES: dict[HiddenDtype, mx.Dtype] = {"float32": mx.float32, "float16": mx.float16, "bfloat16": mx.bfloat16}
-_BUFFER_DTYPES: dict[HiddenDtype, type[np.generic]] = {
+    from runtime.engine.frames import CarriedDtype
+    from runtime.engine.handover import Carried
+
+_MLX_DTYPES: dict[CarriedDtype, mx.Dtype] = {
+    "float32": mx.float32,
+    "float16": mx.float16,
+    "bfloat16": mx.bfloat16,
+    "int32": mx.int32,
+    "uint32": mx.uint32,
+    "bool": mx.bool_,
+}
+_BUFFER_DTYPES: dict[CarriedDtype, type[np.generic]] = {
     "float32": np.float32,
     "float16": np.float16,
     "bfloat16": np.uint16,
+    "int32": np.int32,
+    "uint32": np.uint32,
+    "bool": np.bool_,
 }
 
 
-def dtype_name(array: mx.array) -> HiddenDtype:
-    """The name under which the array's dtype travels. Raises :class:`HopError` for a dtype that no hidden state has."""
-    name = str(array.dtype).removeprefix("mlx.core.")
+def to_payload(arrays: Carried) -> tuple[tuple[CarriedArray, ...], bytes | memoryview]:
+    """The header and bytes of contiguous arrays; one alone is not copied, the view keeps it alive.
+
+    Raises :class:`HopError` for a dtype that does not travel.
+    """
+    carried = tuple(CarriedArray(name, _dtype_name(array), array.shape) for name, array in arrays.items())
+    parts = [_bytes_of(array) for array in arrays.values()]
+    return carried, parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def from_payload(data: bytes | bytearray, carried: Sequence[CarriedArray]) -> Carried:
+    """The arrays that ``data`` holds. Raises :class:`HopError` if the size does not match the header."""
+    sizes = [int(np.prod(array.shape, dtype=np.int64)) for array in carried]
+    expected_bytes = sum(
+        size * np.dtype(_BUFFER_DTYPES[array.dtype]).itemsize for size, array in zip(sizes, carried, strict=True)
+    )
+    if len(data) != expected_bytes:
+        shown = ", ".join(f"{array.name} {array.dtype} {array.shape}" for array in carried)
+        raise HopError(f"a step with {shown or 'no array'} came with {len(data)} bytes")
+    arrays: Carried = {}
+    begin = 0
+    for size, header in zip(sizes, carried, strict=True):
+        flat = np.frombuffer(data, _BUFFER_DTYPES[header.dtype], size, begin)
+        begin += flat.nbytes
+        array = mx.array(flat.reshape(header.shape))
+        arrays[header.name] = array.view(_MLX_DTYPES[header.dtype]) if header.dtype == "bfloat16" else array
+    return arrays
+
+
+def _dtype_name(array: mx.array) -> CarriedDtype:
+    name = str(array.dtype).removeprefix("mlx.core.").removesuffix("_")
     if name not in _MLX_DTYPES:
-        raise HopError(f"a hidden state of dtype {name} cannot be sent")
+        raise HopError(f"an array of dtype {name} cannot be sent")
     return name
 
 
-def to_payload(array: mx.array) -> memoryview:
-    """The bytes of a contiguous array, without a copy; the view keeps them alive."""
+def _bytes_of(array: mx.array) -> memoryview:
     bits: Any = array.view(mx.uint16) if array.dtype == mx.bfloat16 else array  # has a buffer, its stubs do not say so
     return memoryview(bits).cast("B")
-
-
-def from_payload(data: bytes | bytearray, dtype: HiddenDtype, shape: tuple[int, ...]) -> mx.array:
-    """The hidden state that ``data`` holds. Raises :class:`HopError` if the size does not match the header."""
-    buffer_dtype = _BUFFER_DTYPES[dtype]
-    expected_bytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(buffer_dtype).itemsize
-    if len(data) != expected_bytes:
-        raise HopError(f"a hidden state of shape {shape} and dtype {dtype} came with {len(data)} bytes")
-    array = mx.array(np.frombuffer(data, buffer_dtype).reshape(shape))
-    return array.view(_MLX_DTYPES[dtype]) if dtype == "bfloat16" else array

@@ -122,9 +122,9 @@ class _Worker:
         incoming = switchboard.wait_for(caller, within_seconds=_PEER_SECONDS) if caller else None
         group = tensor_group.join(connect.ring, launch.rank_in_stage) if in_group else None
         stage = build_stage(Path(launch.model_folder), launch.first_layer, launch.end_layer, group)
-        hidden_bytes_per_token = self._load(stage)
+        received_bytes_per_token = self._load(stage)
         if incoming is not None:
-            limit_bytes = 0 if launch.is_driver else hidden_bytes_per_token * STEP_LIMIT_TOKENS
+            limit_bytes = 0 if launch.is_driver else received_bytes_per_token * STEP_LIMIT_TOKENS
             self._inbox.read_from(Receiver(incoming, limit_bytes), caller)
         rank = Rank(stage, followers, outbox)
         threading.Thread(target=self._sample, args=(rank,), name="statistics", daemon=True).start()
@@ -154,7 +154,7 @@ class _Worker:
         return Outbox(Sender(connection), self._inbox, f"to {address}")
 
     def _load(self, stage: Stage) -> int:
-        """Read and warm up, reporting as it goes; returns the bytes of one token's hidden state."""
+        """Read and warm up, reporting as it goes; returns the most bytes that come for one token."""
         loaded_bytes = 0
         self._report(Progress("loading"))
         for layer_bytes in stage.load():

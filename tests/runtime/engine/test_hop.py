@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.engine import frames, hop
-from runtime.engine.frames import Drop, Sampling, Step, Stepped, Submit
+from runtime.engine.frames import CarriedArray, Drop, Sampling, Step, Stepped, Submit
 from runtime.engine.hop import Address, HopClosed, HopError, Receiver, Sender
 from runtime.engine.switchboard import Switchboard
 
 KEY = secrets.token_bytes(32)
-STEP = Step(9, (3,), (17,), (5, 6), sample=True, shape=(1, 2, 4))
+STEP = Step(9, (3,), (17,), (5, 6), sample=True, carried=(CarriedArray("hidden", "float32", (1, 2, 4)),))
 
 
 @pytest.fixture

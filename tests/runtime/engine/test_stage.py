@@ -12,7 +12,7 @@ import pytest
 from mlx_lm.models.cache import make_prompt_cache
 
 from runtime.engine import tensors
-from runtime.engine.frames import Drop, Open, Sampling, Step
+from runtime.engine.frames import CarriedArray, Drop, Open, Sampling, Step
 from runtime.engine.hop import HopError
 from runtime.engine.sampling import Sampler
 from runtime.engine.stage import Stage
@@ -62,13 +62,11 @@ def staged(config: dict[str, Any], split: tuple[int, ...]) -> list[mx.array]:
     logits = stages[-1]._sequences[0].sampler = LastLogits()
     position = 0
     for chunk in CHUNKS:
-        step, received = Step(0, (0,), (position,), chunk, sample=True), None
+        step = Step(0, (0,), (position,), chunk, sample=True)
+        carried, data = tensors.to_payload({})
         for stage in stages:
-            result = stage.run(step, received)
-            assert result is not None
-            if not stage.is_last:
-                data = bytes(tensors.to_payload(result))
-                received = tensors.from_payload(data, tensors.dtype_name(result), tuple(result.shape))
+            result = stage.run(step, tensors.from_payload(bytes(data), carried))
+            carried, data = tensors.to_payload(result.carried)
         position += len(chunk)
     return logits.seen
 
@@ -83,25 +81,26 @@ def test_the_logits_are_those_of_the_whole_model(name, split):
 @pytest.mark.parametrize("dtype", [mx.float32, mx.float16, mx.bfloat16], ids=str)
 def test_a_hidden_state_survives_the_wire_bit_for_bit(dtype):
     hidden = mx.random.normal((1, 3, 8)).astype(dtype)
-    data = bytes(tensors.to_payload(mx.contiguous(hidden)))
-    back = tensors.from_payload(data, tensors.dtype_name(hidden), (1, 3, 8))
-    assert back.dtype == dtype
-    assert mx.array_equal(back, hidden)
+    carried, data = tensors.to_payload({"hidden": mx.contiguous(hidden), "flags": mx.array([True, False, True])})
+    back = tensors.from_payload(bytes(data), carried)
+    assert back["hidden"].dtype == dtype
+    assert mx.array_equal(back["hidden"], hidden)
+    assert back["flags"].tolist() == [True, False, True]
 
 
 def test_bytes_that_do_not_match_the_header_are_refused():
     with pytest.raises(HopError, match="came with 10 bytes"):
-        tensors.from_payload(bytes(10), "float32", (1, 1, 8))
+        tensors.from_payload(bytes(10), [CarriedArray("hidden", "float32", (1, 1, 8))])
 
 
 def test_a_step_that_does_not_fit_the_cache_is_refused():
     stage = Stage(build(CONFIGS["llama, tied"]), 0, 3)
     stage.open(Open(0, Sampling()))
-    stage.run(Step(0, (0,), (0,), (1, 2, 3), sample=False), None)
+    stage.run(Step(0, (0,), (0,), (1, 2, 3), sample=False), {})
     with pytest.raises(HopError, match="at position 7, but the cache holds 3 tokens"):
-        stage.run(Step(1, (0,), (7,), (1,), sample=False), None)
+        stage.run(Step(1, (0,), (7,), (1,), sample=False), {})
     with pytest.raises(HopError, match="not open"):
-        stage.run(Step(2, (5,), (0,), (1,), sample=False), None)
+        stage.run(Step(2, (5,), (0,), (1,), sample=False), {})
     stage.drop(Drop((0,)))
     assert stage.kv_bytes == 0
 
