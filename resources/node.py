@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import msgspec
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+MemoryPressure = Literal["normal", "warning", "critical"]
+"""As macOS grades it: at ``warning`` it compresses and swaps, at ``critical`` it ends programs."""
+BandwidthSource = Literal["table", "measured"]
 
 
 class Versions(msgspec.Struct, frozen=True):
@@ -16,8 +25,15 @@ class Versions(msgspec.Struct, frozen=True):
     """Operating system and its version, as people say it: ``macOS 26.1``, ``Debian GNU/Linux 12``."""
 
 
+class Battery(msgspec.Struct, frozen=True):
+    """How full it is and whether it is in use."""
+
+    percent: Percent
+    on_mains: bool
+
+
 class NodeResources(msgspec.Struct, frozen=True):
-    """One snapshot of a node."""
+    """One snapshot of a node. None is unknown, or not to be had on that machine."""
 
     node_id: str
     name: str
@@ -29,3 +45,24 @@ class NodeResources(msgspec.Struct, frozen=True):
     virtual: bool
     """True for a second agent on the same machine, with a budget of its own."""
     versions: Versions
+    cpu_cores: Count | None = None
+    gpu_cores: Count | None = None
+    memory_bandwidth_bytes_per_second: Count | None = None
+    memory_bandwidth_source: BandwidthSource | None = None
+    """Apple's specification, of which 70% to 90% is reached, or what was reached here."""
+    gpu_memory_limit_bytes: Count | None = None
+    """What Metal lets the GPU use before it pages."""
+    memory_pressure: MemoryPressure | None = None
+    swap_total_bytes: Count | None = None
+    swap_used_bytes: Count | None = None
+    disk_total_bytes: Count | None = None
+    disk_free_bytes: Count | None = None
+    """Where models are kept, rounded down to 64 MiB."""
+    gpu_load: Share | None = None
+    gpu_power_watts: float | None = None
+    gpu_temperature_celsius: float | None = None
+    system_power_watts: float | None = None
+    thermal_warning: bool | None = None
+    """True when the machine slows itself down because it is too warm."""
+    low_power_mode: bool | None = None
+    battery: Battery | None = None

@@ -21,11 +21,6 @@ def tidy(text: str) -> str | None:
     return line[:MAX_NAME_CHARACTERS].rstrip() or None
 
 
-def chip_from_sysctl(output: str) -> str | None:
-    """The chip as ``sysctl -n machdep.cpu.brand_string`` prints it: ``Apple M5 Max``."""
-    return tidy(output.partition("\n")[0])
-
-
 def chip_from_cpuinfo(output: str) -> str | None:
     """The processor that Linux's ``/proc/cpuinfo`` names, without trade marks, clock and filler words.
 

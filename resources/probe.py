@@ -1,24 +1,35 @@
-"""What this machine has. Slow facts are asked once, memory at every snapshot."""
+"""What this machine has. Slow facts are asked once; memory, swap, disk and battery at every snapshot."""
 
 from __future__ import annotations
 
+import asyncio
 import importlib.metadata
 import logging
 import platform
-import subprocess
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
-from resources.node import NodeResources, Versions
-from resources.parse import UNKNOWN, UNKNOWN_CHIP, chip_from_cpuinfo, chip_from_sysctl
+from resources.chips import table_bandwidth
+from resources.linux import swap_from_meminfo
+from resources.model_memory import mac_memory_for_model
+from resources.monitor import Reading
+from resources.node import Battery, NodeResources, Versions
+from resources.parse import UNKNOWN, UNKNOWN_CHIP, chip_from_cpuinfo
+from resources.survey import MacFacts, ask_facts
 
-_PROBE_SECONDS = 2.0
+DISK_STEP_BYTES = 64 << 20
+"""Free disk is rounded down to this, so that every log line of a system is no news."""
+
 _CPUINFO = Path("/proc/cpuinfo")
-_MAX_CPUINFO_BYTES = 64 * 1024
+_MEMINFO = Path("/proc/meminfo")
+_MAX_PROC_BYTES = 64 * 1024
 _log = logging.getLogger(__name__)
+
+_NOTHING_READ = Reading()
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,39 +39,111 @@ class Machine:
     chip: str
     memory_bytes: int
     versions: Versions
+    cpu_cores: int | None = None
+    """Physical ones."""
+    gpu_cores: int | None = None
+    gpu_memory_limit_bytes: int | None = None
+    """What Metal lets the GPU use, or what someone has set where Metal does not answer."""
 
 
 def probe_machine() -> Machine:
-    """Ask the system; takes milliseconds, at most a few seconds. What it does not tell is named unknown."""
-    return Machine(chip=_chip(), memory_bytes=psutil.virtual_memory().total, versions=_versions())
+    """Ask the system; on a Mac this takes as long as MLX needs to start, and is not for a loop's own thread.
+
+    What the system does not tell is named unknown, or None.
+    """
+    if sys.platform == "darwin":
+        facts = asyncio.run(ask_facts())
+        chip = facts.system.chip
+    else:
+        facts = MacFacts()
+        chip = chip_from_cpuinfo(_start_of(_CPUINFO))
+    return Machine(
+        chip=chip or UNKNOWN_CHIP,
+        memory_bytes=psutil.virtual_memory().total,
+        versions=_versions(),
+        cpu_cores=psutil.cpu_count(logical=False),
+        gpu_cores=facts.gpu_cores,
+        gpu_memory_limit_bytes=facts.metal.working_set_limit_bytes or facts.system.wired_limit_bytes,
+    )
 
 
-def snapshot(machine: Machine, node_id: str, name: str, budget_bytes: int | None = None) -> NodeResources:
-    """This node now.
+def snapshot(
+    machine: Machine,
+    node_id: str,
+    name: str,
+    budget_bytes: int | None = None,
+    reading: Reading = _NOTHING_READ,
+    models_folder: Path | None = None,
+) -> NodeResources:
+    """This node now; takes well under a millisecond and starts no process.
 
     ``budget_bytes`` makes it a virtual node: one of several agents on this machine, none of which may count on more.
-    Raises ValueError for a budget below 1.
+    ``reading`` is a Mac's :meth:`resources.monitor.Monitor.latest`, without which its memory is psutil's guess. Free
+    disk is that of ``models_folder``, or of the person's own folder. Raises ValueError for a budget below 1.
     """
     if budget_bytes is not None and budget_bytes < 1:
         raise ValueError(f"a memory budget of {budget_bytes} bytes")
     total = machine.memory_bytes if budget_bytes is None else min(budget_bytes, machine.memory_bytes)
+    bandwidth = table_bandwidth(machine.chip, machine.gpu_cores, machine.memory_bytes)
+    swap = reading.memory.swap or swap_from_meminfo(_start_of(_MEMINFO))
+    disk_total_bytes, disk_free_bytes = _disk(models_folder or Path.home())
     return NodeResources(
         node_id=node_id,
         name=name,
         chip=machine.chip,
         memory_total_bytes=total,
-        memory_available_bytes=min(psutil.virtual_memory().available, total),
+        memory_available_bytes=min(_available_bytes(machine, reading), total),
         virtual=budget_bytes is not None,
         versions=machine.versions,
+        cpu_cores=machine.cpu_cores,
+        gpu_cores=machine.gpu_cores,
+        memory_bandwidth_bytes_per_second=bandwidth,
+        memory_bandwidth_source=None if bandwidth is None else "table",
+        gpu_memory_limit_bytes=machine.gpu_memory_limit_bytes,
+        memory_pressure=reading.memory.pressure,
+        swap_total_bytes=swap.total_bytes if swap is not None else None,
+        swap_used_bytes=swap.used_bytes if swap is not None else None,
+        disk_total_bytes=disk_total_bytes,
+        disk_free_bytes=disk_free_bytes,
+        gpu_load=reading.gpu.load,
+        gpu_power_watts=reading.sensors.gpu_power_watts,
+        gpu_temperature_celsius=reading.sensors.gpu_temperature_celsius,
+        system_power_watts=reading.sensors.system_power_watts,
+        thermal_warning=reading.power.thermal_warning,
+        low_power_mode=reading.power.low_power_mode,
+        battery=reading.power.battery or _battery(),
     )
 
 
-def _chip() -> str:
-    if sys.platform == "darwin":
-        chip = chip_from_sysctl(_output("sysctl", "-n", "machdep.cpu.brand_string"))
-    else:
-        chip = chip_from_cpuinfo(_start_of(_CPUINFO))
-    return chip or UNKNOWN_CHIP
+def _available_bytes(machine: Machine, reading: Reading) -> int:
+    if reading.memory.pages is not None:
+        return mac_memory_for_model(machine.memory_bytes, reading.memory.pages, machine.gpu_memory_limit_bytes)
+    available: int = psutil.virtual_memory().available  # on Linux the kernel's own MemAvailable
+    limit = machine.gpu_memory_limit_bytes
+    return available if limit is None else min(available, limit)
+
+
+def _disk(folder: Path) -> tuple[int | None, int | None]:
+    """Total and free bytes of the disk where ``folder`` is, or will be."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        usage = shutil.disk_usage(folder)
+    except OSError as error:
+        _log.debug("the disk of %s tells nothing: %s", folder, error)
+        return None, None
+    return usage.total, usage.free // DISK_STEP_BYTES * DISK_STEP_BYTES
+
+
+def _battery() -> Battery | None:
+    try:
+        found = psutil.sensors_battery()
+    except (OSError, RuntimeError, ValueError, AttributeError) as error:  # what odd drivers have made it raise
+        _log.debug("the battery tells nothing: %s", error)
+        return None
+    if found is None or found.power_plugged is None or not 0 <= found.percent <= 100:
+        return None
+    return Battery(percent=round(found.percent), on_mains=found.power_plugged)
 
 
 def _versions() -> Versions:
@@ -94,16 +177,7 @@ def _system() -> str:
 def _start_of(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            return file.read(_MAX_CPUINFO_BYTES).decode(errors="replace")
+            return file.read(_MAX_PROC_BYTES).decode(errors="replace")
     except OSError as error:
         _log.debug("%s tells nothing: %s", path, error)
         return ""
-
-
-def _output(*command: str) -> str:
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=True)
-    except (OSError, subprocess.SubprocessError) as error:
-        _log.debug("%s tells nothing: %s", command[0], error)
-        return ""
-    return done.stdout.decode(errors="replace")

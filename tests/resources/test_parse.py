@@ -6,22 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.parse import MAX_NAME_CHARACTERS, chip_from_cpuinfo, chip_from_sysctl, tidy
-
-
-@pytest.mark.parametrize(
-    ("output", "chip"),
-    [
-        ("Apple M1\n", "Apple M1"),
-        ("Apple M5 Max\n", "Apple M5 Max"),
-        ("Apple A18 Pro\n", "Apple A18 Pro"),
-        ("Apple M3 Ultra", "Apple M3 Ultra"),
-        ("\n", None),
-        ("", None),
-    ],
-)
-def test_sysctl_names_the_chip_of_a_mac(output, chip):
-    assert chip_from_sysctl(output) == chip
+from resources.parse import MAX_NAME_CHARACTERS, chip_from_cpuinfo, tidy
 
 
 def cpuinfo(line: str) -> str:
@@ -55,5 +40,5 @@ def test_cpuinfo_names_the_processor(line, chip):
 
 @given(st.text())
 def test_any_text_gives_a_short_printable_name_or_none(text):
-    for chip in (tidy(text), chip_from_sysctl(text), chip_from_cpuinfo(cpuinfo(f"model name\t: {text}"))):
+    for chip in (tidy(text), chip_from_cpuinfo(cpuinfo(f"model name\t: {text}"))):
         assert chip is None or (chip.isprintable() and 0 < len(chip) <= MAX_NAME_CHARACTERS)

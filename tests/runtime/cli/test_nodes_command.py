@@ -1,0 +1,56 @@
+"""``pomona nodes``: all that is known of real agents, and a line for a person."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from resources.node import Battery, NodeResources, Versions
+from runtime.agent.key import KEY_VARIABLE
+from runtime.cli.nodes import describe
+from runtime.cluster.nodes import KnownNode
+
+VERSIONS = Versions("0.1.0", "0.32.4", "0.32.2", "3.12.1", "macOS 26.2")
+GIB = 1 << 30
+
+
+def nodes(key: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "pomona", "nodes", *arguments],
+        env={**os.environ, KEY_VARIABLE: key}, capture_output=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.timeout(180)
+def test_every_agent_is_listed_with_what_it_has(agents):
+    done = nodes(agents.key, "--json", "--seconds", "8")
+    assert done.returncode == 0, done.stderr
+    found = msgspec.json.decode(done.stdout, type=list[KnownNode])
+    assert {node.resources.node_id for node in found} == {agent.node_id for agent in agents.started}
+    for node in found:
+        assert node.resources.virtual
+        assert node.resources.disk_free_bytes is not None
+
+
+def test_no_node_is_exit_status_1_and_says_what_to_try():
+    done = nodes("a key that no agent has", "--seconds", "1")
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"pomona doctor" in done.stderr
+
+
+def test_a_line_for_a_person_leaves_out_what_is_unknown():
+    bare = NodeResources("f" * 64, "Box", "unknown chip", 8 * GIB, 4 * GIB, False, VERSIONS)
+    assert describe(bare) == "Box: unknown chip; 4.0 of 8.0 GB free; macOS 26.2, mlx 0.32.4, mlx-lm 0.32.2"
+    known = msgspec.structs.replace(
+        bare, chip="Apple M5 Max", gpu_cores=40, memory_bandwidth_bytes_per_second=614 * 10**9,
+        memory_bandwidth_source="table", gpu_memory_limit_bytes=6 * GIB, disk_free_bytes=90 * GIB,
+        battery=Battery(12, on_mains=False), thermal_warning=True, low_power_mode=False, memory_pressure="critical",
+    )  # fmt: skip
+    assert describe(known) == (
+        "Box: Apple M5 Max, 40 GPU cores; 4.0 of 8.0 GB free; GPU limit 6.0 GB; 614 GB/s (table); disk 90 GB free; "
+        "battery 12%; too warm; memory pressure critical; macOS 26.2, mlx 0.32.4, mlx-lm 0.32.2"
+    )
