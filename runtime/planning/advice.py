@@ -1,0 +1,158 @@
+"""Why a split does not fit, and the smallest change of each kind that would help."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from runtime.planning.budget import stage_bytes
+from runtime.planning.problem import SplitProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runtime.planning.evaluation import Split, StageFigures
+
+ChangeKind = Literal["boundary", "context", "reserve", "node"]
+
+_MEBIBYTE = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something to click: what to set, and what that is in words."""
+
+    kind: ChangeKind
+    amount: int
+    """Layers to give away, the context in tokens, bytes less of reserve, or the budget of one more node."""
+    words: str
+    counts: tuple[int, ...] = ()
+    """For a boundary: the layers of each stage after the move."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoFit:
+    """A refusal: the node that lacks most, how much, and what helps."""
+
+    node_name: str
+    missing_bytes: int
+    changes: tuple[Change, ...]
+
+    @property
+    def reason(self) -> str:
+        """One sentence for a person."""
+        helps = " or ".join(change.words for change in self.changes)
+        return f"{self.node_name} lacks {size(self.missing_bytes)}; {helps or 'choose a smaller model'}."
+
+
+def explain(split: Split, fits: Callable[[SplitProblem], bool], *, one_more_node: bool) -> NoFit:
+    """Why ``split`` does not fit. ``fits`` says whether a changed problem would.
+
+    ``one_more_node``: whether the change may be another node, which a split by hand has no place for.
+    """
+    problem = split.problem
+    worst = min(split.short, key=lambda stage: stage.memory.room_bytes)
+    missing = -worst.memory.room_bytes
+    found = (
+        None if one_more_node else _boundary(split),
+        _context(problem, fits),
+        _reserve(problem, fits, missing),
+        _node(problem, fits) if one_more_node else None,
+    )
+    return NoFit(split.node_of(worst).name, missing, tuple(change for change in found if change))
+
+
+def _boundary(split: Split) -> Change | None:
+    """The fewest layers that the stage that is short gives to a neighbour so that all fits.
+
+    One move cannot help two stages that are short: none of them could take.
+    """
+    if len(split.short) != 1:
+        return None
+    giver = split.stages.index(split.short[0])
+    found = [change for taker in (giver + 1, giver - 1) if (change := _moved(split, giver, taker))]
+    return min(found, key=lambda change: change.amount, default=None)
+
+
+def _moved(split: Split, giver: int, taker: int) -> Change | None:
+    """The fewest layers from one stage to the stage before or after it: then the giver fits, and the taker may."""
+    if not 0 <= taker < len(split.stages):
+        return None
+    gives, takes, cuts = split.stages[giver], split.stages[taker], split.problem.model.forbidden_cuts
+    backward = taker < giver
+
+    def room(stage: StageFigures, first: int, end: int) -> int:
+        problem = split.problem
+        return stage_bytes(problem.model, split.node_of(stage), first, end, problem.context_tokens).room_bytes
+
+    def stays(moved: int) -> tuple[int, int]:
+        first, end = gives.first_layer, gives.last_layer + 1
+        return (first + moved, end) if backward else (first, end - moved)
+
+    low, high = 0, gives.layer_count
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if room(gives, *stays(middle)) >= 0 else (middle, high)
+    while high < gives.layer_count and stays(high)[not backward] in cuts:
+        high += 1
+    edge = stays(high)[not backward]
+    if room(takes, *((takes.first_layer, edge) if backward else (edge, takes.last_layer + 1))) < 0:
+        return None
+    counts = list(split.layer_counts)
+    counts[giver] -= high
+    counts[taker] += high
+    layers = f"{high} layer" + ("" if high == 1 else "s")
+    words = f"move {layers} from {split.node_of(gives).name} to {split.node_of(takes).name}"
+    return Change("boundary", high, words, tuple(counts))
+
+
+def _context(problem: SplitProblem, fits: Callable[[SplitProblem], bool]) -> Change | None:
+    """The longest context that fits, in steps that a person would choose."""
+    step = 256 if problem.context_tokens > 256 else 1
+    low, high = 0, -(-problem.context_tokens // step)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if fits(replace(problem, context_tokens=middle * step)):
+            low = middle
+        else:
+            high = middle
+    if not low:
+        return None
+    return Change("context", low * step, f"shorten the context to {low * step} tokens")
+
+
+def _reserve(problem: SplitProblem, fits: Callable[[SplitProblem], bool], missing: int) -> Change | None:
+    nodes = tuple(replace(node, reserve_bytes=max(node.reserve_bytes - missing, 0)) for node in problem.nodes)
+    if not fits(replace(problem, nodes=nodes)):
+        return None
+    return Change("reserve", missing, f"make the reserve {size(missing)} smaller")
+
+
+def _node(problem: SplitProblem, fits: Callable[[SplitProblem], bool]) -> Change | None:
+    """The least budget of one more node that makes it fit; its speed does not matter for that."""
+    link = problem.links[0][0]
+    links = (*((*row, link) for row in problem.links), (link,) * (len(problem.nodes) + 1))
+
+    def fits_with(mebibytes: int) -> bool:
+        more = replace(problem.nodes[0], name="one more node", budget_bytes=mebibytes * _MEBIBYTE, reserve_bytes=0)
+        return fits(SplitProblem(problem.model, (*problem.nodes, more), links, problem.context_tokens))
+
+    model = problem.model
+    whole = (
+        model.embedding_bytes
+        + model.head_bytes
+        + sum(layer.weight_bytes + layer.cache_bytes(problem.context_tokens) for layer in model.layers)
+    )
+    low, high = 0, -(-whole // _MEBIBYTE)  # a node of this size holds everything
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fits_with(middle) else (middle, high)
+    return Change("node", high * _MEBIBYTE, f"add a node with {size(high * _MEBIBYTE)} to spare")
+
+
+def size(count: int) -> str:
+    """``count`` bytes for a person, never rounded down."""
+    for unit, name, steps in ((2**30, "GB", 10), (2**20, "MB", 1)):
+        if count >= unit:
+            return f"{-(-count * steps // unit) / steps:.{1 if steps == 10 else 0}f} {name}"
+    return f"{max(1, -(-count // 2**10))} kB"

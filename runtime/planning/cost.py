@@ -1,0 +1,156 @@
+"""What a token costs on a node and on a link, and the speeds that follow for a whole pipeline.
+
+Decoding is bound by memory: a stage reads its active weights and its KV cache once per token. A prompt is bound by
+arithmetic, and its chunks fill the pipeline as work fills an assembly line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Source = Literal["table", "calibrated", "measured"]
+"""Where a number comes from: a chip's table, a calibration of this node, or a run of this model."""
+
+TOKEN_BYTES = 4
+"""What the last stage sends back to the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerCost:
+    """One decoder layer in plain numbers.
+
+    Full attention has ``kv_bytes_per_token`` alone, sliding attention a ``window_tokens`` too, and a layer of constant
+    state (Mamba, linear attention) ``state_bytes`` instead.
+    """
+
+    weight_bytes: int
+    active_bytes: int
+    """Weights read for one token of one chat: less than all of them where a router picks experts."""
+    kv_bytes_per_token: int = 0
+    window_tokens: int | None = None
+    state_bytes: int = 0
+    flops_per_token: float = 0.0
+    """About two for each active parameter. What attention adds with the length of the prompt is left out."""
+
+    def cache_bytes(self, context_tokens: int) -> int:
+        """Held, and read for each token, when ``context_tokens`` have been seen."""
+        seen = context_tokens if self.window_tokens is None else min(context_tokens, self.window_tokens)
+        return self.state_bytes + self.kv_bytes_per_token * seen
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCost:
+    """A model in plain numbers."""
+
+    name: str
+    layers: tuple[LayerCost, ...]
+    embedding_bytes: int
+    """Held by the first stage, and by the last too when it is tied to the head."""
+    head_bytes: int
+    """Norm and head without a tied embedding: held by the last stage."""
+    tied_embedding: bool
+    hidden_bytes: int
+    """What one token's hidden state weighs on a hop."""
+    forbidden_cuts: frozenset[int] = frozenset()
+    """Layers that have to stay with the layer before them: no stage may begin there."""
+
+    @property
+    def head_active_bytes(self) -> int:
+        return self.head_bytes + (self.embedding_bytes if self.tied_embedding else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpeed:
+    """What a node achieves, not what its maker promises."""
+
+    bytes_per_second: float
+    flops_per_second: float
+    layer_overhead_seconds: float = 0.0
+    source: Source = "table"
+    """Of ``bytes_per_second``, on which decoding hangs."""
+    flops_source: Source = "table"
+
+    def __post_init__(self) -> None:
+        if not (self.bytes_per_second > 0 and self.flops_per_second > 0 and self.layer_overhead_seconds >= 0):
+            raise ValueError(f"a node's speed must be above zero: {self}")
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSpeed:
+    """The way from one node to another."""
+
+    rtt_seconds: float
+    bytes_per_second: float
+
+    def __post_init__(self) -> None:
+        if not (self.bytes_per_second > 0 and self.rtt_seconds >= 0):
+            raise ValueError(f"a link's speed must be above zero: {self}")
+
+
+@dataclass(frozen=True, slots=True)
+class StageSeconds:
+    """One stage: what it takes for a token, for a chunk of the prompt, and to send each on to the next stage."""
+
+    decode: float
+    prefill_chunk: float
+    decode_hop: float
+    prefill_hop: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The speeds of a split."""
+
+    chat_tokens_per_second: float
+    requests_tokens_per_second: float
+
+
+def hop_seconds(link: LinkSpeed, byte_count: int) -> float:
+    """RTT/2 + bytes/bandwidth."""
+    return link.rtt_seconds / 2 + byte_count / link.bytes_per_second
+
+
+def layer_decode_seconds(layer: LayerCost, speed: NodeSpeed, context_tokens: int) -> float:
+    """Active weights and cache over the bandwidth, plus the overhead of a layer."""
+    read = layer.active_bytes + layer.cache_bytes(context_tokens)
+    return read / speed.bytes_per_second + speed.layer_overhead_seconds
+
+
+def decode_seconds(model: ModelCost, speed: NodeSpeed, first_layer: int, end_layer: int, context_tokens: int) -> float:
+    """One token through layers ``[first_layer, end_layer)``, with the head after the last of them."""
+    layers = model.layers[first_layer:end_layer]
+    head = model.head_active_bytes / speed.bytes_per_second if end_layer == len(model.layers) else 0.0
+    return sum(layer_decode_seconds(layer, speed, context_tokens) for layer in layers) + head
+
+
+def prefill_seconds(model: ModelCost, speed: NodeSpeed, first_layer: int, end_layer: int, tokens: int) -> float:
+    """A chunk of ``tokens`` through a run of layers: its arithmetic, or reading the weights if that takes longer."""
+    layers = model.layers[first_layer:end_layer]
+    arithmetic = sum(layer.flops_per_token for layer in layers) * tokens / speed.flops_per_second
+    reading = sum(layer.active_bytes for layer in layers) / speed.bytes_per_second
+    return max(arithmetic, reading) + len(layers) * speed.layer_overhead_seconds
+
+
+def predict(decode: Sequence[float], hops: Sequence[float]) -> Prediction:
+    """Speeds from the stages' seconds per token and those of all hops, the way back to the first stage included.
+
+    One chat takes the sum, because each token waits for the one before. Many requests follow the slowest stage.
+    """
+    return Prediction(1 / (sum(decode) + sum(hops)), 1 / max(decode))
+
+
+def time_to_first_token(stages: Sequence[StageSeconds], chunk_count: int) -> float:
+    """A prompt of ``chunk_count`` equal chunks and its last token, which goes through alone.
+
+    The first chunk passes every stage and hop but the way back; each further one adds what the slowest of them takes.
+    Every ``StageSeconds`` holds the hop after its stage; the last one's is the way back.
+    """
+    fill = sum(stage.prefill_chunk for stage in stages) + sum(stage.prefill_hop for stage, _ in pairwise(stages))
+    slowest = max(*(stage.prefill_chunk for stage in stages), *(stage.prefill_hop for stage in stages[:-1]), 0.0)
+    step = sum(stage.decode + stage.decode_hop for stage in stages)
+    return (fill + (chunk_count - 1) * slowest if chunk_count else 0.0) + step

@@ -1,0 +1,242 @@
+"""The best split for a goal: which nodes, in which order, with which layers.
+
+- *Fastest chat* is exact for up to eight nodes that have room for a layer. Beyond that, the eight nodes of a split that
+  fits and the fastest others are searched exactly, and nodes are exchanged with those outside while that gains.
+- *Most requests* and *most room left* are exact for up to twelve nodes with room; beyond that, for the twelve with the
+  largest budgets.
+- *Even* takes the nodes as they come.
+
+Of equal splits, the one of fewer nodes is taken, and of those the one that leaves most room on its fullest node. For
+*most requests* and *most room left* what is then still equal is decided by the speed of one chat.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from runtime.planning.advice import NoFit, explain, size
+from runtime.planning.budget import stage_bytes
+from runtime.planning.chain import EXACT_NODES, Chain, fastest_chain
+from runtime.planning.evaluation import Split, evaluate, stages_of
+from runtime.planning.plan import even_split
+from runtime.planning.reach import fewest_nodes, least_slowest, most_room
+from runtime.planning.windows import NEVER, Tables, Windows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runtime.planning.problem import Goal, SplitProblem
+    from runtime.planning.reach import Stages
+
+_SET_NODES = 12
+_EXCHANGES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Unused:
+    """A node that the best split leaves out, and why, in words."""
+
+    node: int
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Optimum:
+    """The best split for a goal."""
+
+    split: Split
+    unused: tuple[Unused, ...]
+
+
+def best_split(problem: SplitProblem, goal: Goal) -> Optimum | NoFit:
+    """The best split of ``problem`` for ``goal``, or why there is none."""
+    if goal == "even":
+        return _even(problem)
+    tables = Tables(problem)
+    usable = _usable(tables)
+    stages = fewest_nodes(Windows(tables), usable, len(usable)) if usable else None
+    if stages is None:
+        return _refused(problem, tables)
+    with_node: dict[int, int] = {}
+    if goal == "chat":
+        chain, with_node = _fastest_chat(tables, usable, stages)
+        stages = chain.stages
+    elif goal == "requests":
+        slowest = least_slowest(tables, usable, len(usable))
+        assert slowest is not None, "some split fits"
+        stages = _roomiest(tables, usable, slowest)
+    else:
+        stages = _roomiest(tables, usable, NEVER, room_first=True)
+    split = evaluate(problem, stages)
+    return Optimum(split, _unused(tables, split, goal, with_node))
+
+
+def given_split(problem: SplitProblem, counts: Sequence[int]) -> tuple[Split, NoFit | None]:
+    """A split by hand, layers for each node in the nodes' order: its figures, and why it does not fit if so."""
+    stages = stages_of(counts)
+    split = evaluate(problem, stages)
+    if not split.short:
+        return split, None
+    return split, explain(split, lambda changed: _holds(changed, stages), one_more_node=False)
+
+
+def _holds(problem: SplitProblem, stages: Stages) -> bool:
+    """Whether every node has room for its stage; less work than all figures."""
+    edges = zip((0, *(end for _, end in stages)), stages, strict=False)
+    return all(
+        stage_bytes(problem.model, problem.nodes[node], first, end, problem.context_tokens).room_bytes >= 0
+        for first, (node, end) in edges
+    )
+
+
+def _usable(tables: Tables) -> list[int]:
+    """The nodes with room for some run of layers, the largest of them if they are too many."""
+    found = [node for node in range(tables.node_count) if tables.capacity[node] >= tables.smallest_run]
+    return sorted(sorted(found, key=lambda node: -tables.capacity[node])[:_SET_NODES])
+
+
+def _fastest_chat(tables: Tables, usable: list[int], fitting: Stages) -> tuple[Chain, dict[int, int]]:
+    windows = Windows(tables)
+    if len(usable) <= EXACT_NODES:
+        chain, with_node = fastest_chain(windows, usable, len(usable))
+        assert chain is not None, "some split fits"
+        return _roomiest_chain(tables, [node for node in usable if with_node[node] == chain.time], chain), with_node
+    best, with_node = Chain(_chat_time(tables, fitting), fitting), dict.fromkeys(usable, NEVER)
+    if len(fitting) > EXACT_NODES:
+        return best, with_node
+    by_speed = sorted(usable, key=lambda node: int(tables.seconds[node, -1]))
+    needed = [node for node, _ in fitting]
+    chosen = [*needed, *(node for node in by_speed if node not in needed)][:EXACT_NODES]
+    candidates = [chosen]
+    for _ in range(_EXCHANGES):
+        gained = False
+        for nodes in candidates:
+            chain, found = fastest_chain(windows, sorted(nodes), EXACT_NODES)
+            with_node = {node: min(time, found.get(node, NEVER)) for node, time in with_node.items()}
+            if chain and (chain.time, len(chain.stages)) < (best.time, len(best.stages)):
+                best, chosen, gained = chain, nodes, True
+        if not gained and len(candidates) > 1:
+            break
+        outside = [node for node in usable if node not in chosen]
+        candidates = [[other if node == out else node for node in chosen] for out in chosen for other in outside]
+    return best, with_node
+
+
+def _roomiest_chain(tables: Tables, tied: list[int], chain: Chain) -> Chain:
+    """Of the chains that take the same time over as few of the ``tied`` nodes, the one that leaves most room."""
+    count = len(chain.stages)
+    rooms = tables.rooms(tied)
+    low, high = int(np.searchsorted(rooms, _least_room(tables, chain.stages), "right")), len(rooms)
+    probe = low  # first whether there is any other: mostly there is not
+    while low < high:
+        other, _ = fastest_chain(Windows(tables, int(rooms[probe])), tied, count)
+        if other and other.time == chain.time:
+            chain = other
+            if high == len(rooms):
+                high = int(np.searchsorted(rooms, most_room(tables, tied, count, NEVER), "right"))
+            low = int(np.searchsorted(rooms, _least_room(tables, chain.stages), "right"))
+        else:
+            high = probe
+        probe = (low + high) // 2
+    return chain
+
+
+def _roomiest(tables: Tables, usable: list[int], slowest: int, *, room_first: bool = False) -> Stages:
+    """Within the limit on stages: as few nodes as can be, then most room, then the fastest chat.
+
+    ``room_first``: most room before fewer nodes.
+    """
+    room = most_room(tables, usable, len(usable), slowest, 0) if room_first else 0
+    stages = fewest_nodes(Windows(tables, room, slowest), usable, len(usable))
+    assert stages is not None, "the limits were found by a split"
+    count = len(stages)
+    windows = Windows(tables, most_room(tables, usable, count, slowest, room), slowest)
+    stages = fewest_nodes(windows, usable, count)
+    assert stages is not None, "the limits were found by a split"
+    nodes = usable if len(usable) <= EXACT_NODES else sorted(node for node, _ in stages)
+    chain = fastest_chain(windows, nodes, count)[0] if len(nodes) <= EXACT_NODES else None
+    return chain.stages if chain else stages
+
+
+def _even(problem: SplitProblem) -> Optimum | NoFit:
+    """As equal as can be, each boundary at the nearest layer where a stage may begin."""
+    layers, count = len(problem.model.layers), len(problem.nodes)
+    allowed = [cut for cut in range(layers + 1) if cut not in problem.model.forbidden_cuts or cut in {0, layers}]
+    ends, wanted = [], 0
+    for part in even_split(layers, count):
+        wanted += part
+        ends.append(min(allowed, key=lambda cut: abs(cut - wanted)))
+    counts = [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
+    split, refusal = given_split(problem, counts)
+    if refusal:
+        return refusal
+    left_out = [node for node, part in enumerate(counts) if not part]
+    why = "there are fewer parts of the model than nodes"
+    return Optimum(split, tuple(_unused_node(problem, node, why) for node in left_out))
+
+
+def _refused(problem: SplitProblem, tables: Tables) -> NoFit:
+    """The split that lacks least on its worst node, and what would make some split fit."""
+    nodes = sorted(sorted(range(tables.node_count), key=lambda node: -tables.capacity[node])[:_SET_NODES])
+    room = most_room(tables, nodes, len(nodes), NEVER)
+    stages = fewest_nodes(Windows(tables, room), nodes, len(nodes))
+    assert stages is not None, "the room was found by a split"
+    return explain(evaluate(problem, stages), _fits, one_more_node=True)
+
+
+def _fits(problem: SplitProblem) -> bool:
+    tables = Tables(problem)
+    usable = _usable(tables)
+    return bool(usable) and fewest_nodes(Windows(tables), usable, len(usable)) is not None
+
+
+def _unused(tables: Tables, split: Split, goal: Goal, with_node: dict[int, int]) -> tuple[Unused, ...]:
+    problem = split.problem
+    used = {stage.node for stage in split.stages}
+    found = []
+    for node in range(tables.node_count):
+        if node in used:
+            continue
+        if (room := tables.capacity[node] - tables.smallest_run) < 0:
+            why = f"it lacks {size(-room)} for the smallest part"
+        elif goal == "chat":
+            why = _slower_chat(split.predicted.chat_tokens_per_second, with_node.get(node, NEVER))
+        elif goal == "requests":
+            smallest = int(tables.stage_times([node])[0]) / 1e12
+            without = split.predicted.requests_tokens_per_second
+            slower = smallest * without > 1 + 1e-9
+            why = _rates(without, 1 / smallest, "at most ") if slower else "no more requests with it"
+        else:
+            why = "no more room with it"
+        found.append(_unused_node(problem, node, why))
+    return tuple(found)
+
+
+def _unused_node(problem: SplitProblem, node: int, why: str) -> Unused:
+    name = problem.nodes[node].name
+    return Unused(node, name, f"{name} not used: {why}")
+
+
+def _slower_chat(without: float, with_node: int) -> str:
+    if with_node >= NEVER:
+        return "no split with it was found that fits and is faster"
+    rate = 1e12 / with_node
+    return "no faster with it" if rate >= without * (1 - 1e-9) else _rates(without, rate)
+
+
+def _rates(without: float, with_node: float, bound: str = "") -> str:
+    digits = next((digits for digits in range(1, 4) if f"{without:.{digits}f}" != f"{with_node:.{digits}f}"), 4)
+    return f"{without:.{digits}f} tok/s without it, {bound}{with_node:.{digits}f} with it"
+
+
+def _least_room(tables: Tables, stages: Stages) -> int:
+    return min(stage.memory.room_bytes for stage in evaluate(tables.problem, stages).stages)
+
+
+def _chat_time(tables: Tables, stages: Stages) -> int:
+    seconds = 1 / evaluate(tables.problem, stages).predicted.chat_tokens_per_second
+    return round(seconds * 1e12)

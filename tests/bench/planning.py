@@ -1,0 +1,73 @@
+"""How long planning takes: ``python -m tests.bench.planning``. The window replans with every step of a drag."""
+
+from __future__ import annotations
+
+import random
+import time
+from functools import partial
+from statistics import median
+from typing import TYPE_CHECKING
+
+from runtime.planning.cost import LayerCost, LinkSpeed, ModelCost, NodeSpeed
+from runtime.planning.optimum import best_split, given_split
+from runtime.planning.plan import even_split
+from runtime.planning.problem import CostedNode, SplitProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runtime.planning.problem import Goal
+
+GIB = 2**30
+ROUNDS = 7
+GOALS: tuple[Goal, ...] = ("chat", "requests", "room")
+DRAG_MILLISECONDS, SEARCH_MILLISECONDS = 5, 200
+
+
+def problem_of(node_count: int, layer_count: int, memory: float, seed: int = 1) -> SplitProblem:
+    """Uneven layers and nodes, mixed links; ``memory`` is all budgets over all that is to be held."""
+    rng = random.Random(seed)
+    layers = tuple(LayerCost(rng.randint(8, 12) * GIB // 10, GIB // 2, 4096) for _ in range(layer_count))
+    nodes = tuple(
+        CostedNode(
+            f"node {index}",
+            int(layer_count * GIB * memory / node_count * rng.uniform(0.3, 1.7)) + GIB,
+            GIB,
+            NodeSpeed(rng.uniform(50, 800) * 1e9, 1e13, 2e-5),
+        )
+        for index in range(node_count)
+    )
+    links = tuple(tuple(LinkSpeed(rng.choice([5e-5, 3e-4, 2e-3]), 1e9) for _ in nodes) for _ in nodes)
+    return SplitProblem(ModelCost("model", layers, GIB, GIB, False, 8192), nodes, links, 8192)
+
+
+def report(what: str, limit_milliseconds: float, work: Callable[[], object]) -> None:
+    """One line of the table, in wall-clock and CPU time."""
+    times, cpu = [], []
+    for _ in range(ROUNDS):
+        started, started_cpu = time.perf_counter(), time.process_time()
+        work()
+        times.append((time.perf_counter() - started) * 1000)
+        cpu.append((time.process_time() - started_cpu) * 1000)
+    print(f"{what:<44}{median(times):>8.1f} ms  {median(cpu):>8.1f} ms CPU   of {limit_milliseconds:g}")
+
+
+def main() -> None:
+    """Print the table."""
+    drag = problem_of(5, 100, 2.0)
+    split = even_split(100, 5)
+
+    def step() -> None:
+        figures, _ = given_split(drag, split)
+        figures.ttft_seconds(1024)
+        figures.ttft_seconds(16384)
+
+    report("a drag step, 5 nodes x 100 layers", DRAG_MILLISECONDS, step)
+    for memory, name in ((2.0, "room to spare"), (1.25, "tight"), (0.8, "too little")):
+        search = problem_of(8, 128, memory)
+        for goal in GOALS:
+            report(f"{goal}, 8 nodes x 128 layers, {name}", SEARCH_MILLISECONDS, partial(best_split, search, goal))
+
+
+if __name__ == "__main__":
+    main()

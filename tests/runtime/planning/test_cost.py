@@ -1,0 +1,93 @@
+"""Seconds and bytes by hand: a stage, a hop, a pipeline, a prompt."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtime.planning.budget import stage_bytes
+from runtime.planning.cost import (
+    LayerCost,
+    LinkSpeed,
+    ModelCost,
+    NodeSpeed,
+    StageSeconds,
+    decode_seconds,
+    hop_seconds,
+    predict,
+    prefill_seconds,
+    time_to_first_token,
+)
+from runtime.planning.evaluation import evaluate, stages_of
+from runtime.planning.problem import CostedNode, SplitProblem, uniform_links
+
+SPEED = NodeSpeed(bytes_per_second=1000, flops_per_second=100, layer_overhead_seconds=0.5)
+LAYERS = (LayerCost(400, 300, kv_bytes_per_token=2, flops_per_token=10), LayerCost(400, 400, flops_per_token=30))
+
+
+def model_of(*, tied: bool) -> ModelCost:
+    return ModelCost("tiny", LAYERS, 70, 30, tied, hidden_bytes=8)
+
+
+def test_a_cache_grows_to_its_window_and_a_state_not_at_all():
+    assert LayerCost(1, 1, kv_bytes_per_token=3).cache_bytes(100) == 300
+    assert LayerCost(1, 1, kv_bytes_per_token=3, window_tokens=10).cache_bytes(100) == 30
+    assert LayerCost(1, 1, kv_bytes_per_token=3, window_tokens=10).cache_bytes(4) == 12
+    assert LayerCost(1, 1, state_bytes=7).cache_bytes(100) == 7
+
+
+def test_decoding_reads_active_weights_and_cache_and_the_last_stage_the_head():
+    assert decode_seconds(model_of(tied=False), SPEED, 0, 1, 50) == pytest.approx(0.3 + 0.1 + 0.5)
+    assert decode_seconds(model_of(tied=False), SPEED, 1, 2, 50) == pytest.approx(0.4 + 0.5 + 0.03)
+    assert decode_seconds(model_of(tied=True), SPEED, 1, 2, 50) == pytest.approx(0.4 + 0.5 + 0.1)
+
+
+def test_a_chunk_takes_its_arithmetic_or_reading_the_weights():
+    assert prefill_seconds(model_of(tied=False), SPEED, 0, 2, 100) == pytest.approx(40 + 1)
+    assert prefill_seconds(model_of(tied=False), SPEED, 0, 2, 1) == pytest.approx(0.7 + 1)
+
+
+def test_a_hop_is_half_a_round_trip_and_the_bytes():
+    assert hop_seconds(LinkSpeed(0.2, 50), 10) == pytest.approx(0.1 + 0.2)
+
+
+def test_a_chat_waits_for_all_and_many_requests_for_the_slowest():
+    predicted = predict([0.1, 0.2], [0.05, 0.05])
+    assert predicted.chat_tokens_per_second == pytest.approx(2.5)
+    assert predicted.requests_tokens_per_second == pytest.approx(5)
+
+
+def test_chunks_of_a_prompt_fill_the_pipeline():
+    stages = [StageSeconds(0.1, 2, 0.01, 0.5), StageSeconds(0.2, 3, 0.01, 0.5)]
+    step = 0.1 + 0.2 + 0.02
+    assert time_to_first_token(stages, 0) == pytest.approx(step)
+    assert time_to_first_token(stages, 1) == pytest.approx(2 + 0.5 + 3 + step)
+    assert time_to_first_token(stages, 4) == pytest.approx(2 + 0.5 + 3 + 3 * 3 + step)
+    slow_link = [StageSeconds(0.1, 2, 0.01, 9), StageSeconds(0.2, 3, 0.01, 9)]
+    assert time_to_first_token(slow_link, 4) == pytest.approx(2 + 9 + 3 + 3 * 9 + step)
+
+
+@pytest.mark.parametrize(("tied", "weights"), [(False, (470, 430)), (True, (470, 500))])
+def test_ends_hold_embedding_and_head(tied, weights):
+    node = CostedNode("Mac", 1000, 100, SPEED)
+    first, last = stage_bytes(model_of(tied=tied), node, 0, 1, 50), stage_bytes(model_of(tied=tied), node, 1, 2, 50)
+    assert (first.weight_bytes, last.weight_bytes) == weights
+    assert first.kv_bytes == 100
+    assert first.room_bytes == 1000 - 100 - 470 - 100
+    assert stage_bytes(model_of(tied=tied), node, 0, 2, 50).weight_bytes == 900
+
+
+def test_a_split_has_every_layer_once_and_every_node_once():
+    nodes = tuple(CostedNode(name, 1000, 0, SPEED) for name in "ab")
+    problem = SplitProblem(model_of(tied=False), nodes, uniform_links(2, LinkSpeed(0, 1)), 0)
+    assert evaluate(problem, stages_of((0, 2))).node_names == ("b",)
+    for wrong in [((0, 1),), ((0, 1), (0, 2)), ((0, 0), (1, 2)), ((0, 2), (1, 1)), ((0, 3),)]:
+        with pytest.raises(ValueError, match=r"stage|layer"):
+            evaluate(problem, wrong)
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1.0, float("nan")])
+def test_speeds_are_above_zero(wrong):
+    with pytest.raises(ValueError, match="above zero"):
+        NodeSpeed(wrong, 1)
+    with pytest.raises(ValueError, match="above zero"):
+        LinkSpeed(0, wrong)
