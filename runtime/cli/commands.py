@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
+
+    from runtime.cli.plan import ImaginedNode
 
     OpenWindow = Callable[[str, Path], int]
 
@@ -56,12 +58,57 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--json", action="store_true", help="print one JSON object at the end instead of the text")
     demo.set_defaults(run=_demo)
 
+    check = commands.add_parser("check", help="compare a split of a model with the whole model, on this machine")
+    check.add_argument("model", help="a model's folder, a config.json (random weights are made for it), or demo")
+    ways = check.add_mutually_exclusive_group()
+    ways.add_argument("--ranks", type=_positive, default=2, metavar="N", help="worker processes to share evenly (2)")
+    ways.add_argument("--split", type=_split, metavar="A,B,C", help="layers for each worker process, in order")
+    check.add_argument("--mode", choices=("pipeline", "tensor"), default="pipeline", help="pipeline without it")
+    check.add_argument("--json", action="store_true", help="print one JSON object instead of a sentence")
+    check.set_defaults(run=_check)
+
+    plan = commands.add_parser("plan", help="the best split of a model over nodes that you imagine, before you load it")
+    plan.add_argument("model", help="a model's folder, or demo")
+    plan.add_argument(
+        "--node",
+        dest="nodes",
+        action="append",
+        type=_node,
+        default=[],
+        metavar="NAME=BUDGET[@GB/s]",
+        help="a node with its memory in GB (or 500MB) and the speed of its memory (100); once for each node",
+    )
+    plan.add_argument(
+        "--goal",
+        choices=("chat", "requests", "even", "room"),
+        default="chat",
+        help="fastest chat (without it), most requests, even, most room left",
+    )
+    plan.add_argument(
+        "--split", type=_split, metavar="A,B,C", help="layers for each node, in order; the best without it"
+    )
+    plan.add_argument("--mode", choices=("pipeline", "tensor"), default="pipeline", help="pipeline without it")
+    plan.add_argument("--context", type=_positive, metavar="N", help="tokens to have room for (8192)")
+    plan.add_argument("--json", action="store_true", help="print one JSON object instead of the text")
+    plan.set_defaults(run=_plan)
+
     agent = commands.add_parser("agent", help="make this machine a node")
     agent.add_argument("--port", type=_port, default=0, help="listen here; any free port without it")
     agent.add_argument("--name", help="how others see this node; the machine's own name without it")
     agent.add_argument("--virtual-memory", type=_positive, metavar="BYTES", help="a virtual node with this budget")
     agent.add_argument("--owned", action="store_true", help="end when standard input ends")
     agent.set_defaults(run=_agent)
+
+    nodes = commands.add_parser("nodes", help="which nodes can be used from here, and what each one has")
+    nodes.add_argument("--seconds", type=_positive, default=4, metavar="N", help="how long to look (4)")
+    nodes.add_argument("--json", action="store_true", help="print one JSON list with all that is known")
+    nodes.set_defaults(run=_nodes)
+
+    doctor = commands.add_parser("doctor", help="what is wrong on this machine, and what to do")
+    doctor.add_argument("models", nargs="*", type=Path, metavar="MODEL", help="folders of models that must be readable")
+    doctor.add_argument("--port", type=_port, default=0, help="the port that an agent is to have; any without it")
+    doctor.add_argument("--json", action="store_true", help="print one JSON list of findings")
+    doctor.set_defaults(run=_doctor)
 
     # Started by Pomona itself.
     commands.add_parser("controller").set_defaults(run=_controller)
@@ -87,11 +134,45 @@ def _demo(options: argparse.Namespace, open_window: OpenWindow) -> int:
     )
 
 
+def _check(options: argparse.Namespace, _open_window: OpenWindow) -> int:
+    from runtime.cli.check import CheckOptions, run_check  # a command imports only what it needs
+
+    return run_check(CheckOptions(options.model, options.ranks, options.split, options.mode, options.json))
+
+
+def _plan(options: argparse.Namespace, _open_window: OpenWindow) -> int:
+    from runtime.cli.plan import PlanOptions, run_plan  # a command imports only what it needs
+
+    return run_plan(
+        PlanOptions(
+            options.model,
+            tuple(options.nodes),
+            options.goal,
+            options.split,
+            options.mode,
+            options.context,
+            options.json,
+        )
+    )
+
+
 def _agent(options: argparse.Namespace, _open_window: OpenWindow) -> int:
     from runtime.agent.main import AgentOptions, run_agent  # a command imports only what it needs
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", stream=sys.stderr)
     return run_agent(AgentOptions(options.port, options.name, options.virtual_memory, options.owned))
+
+
+def _nodes(options: argparse.Namespace, _open_window: OpenWindow) -> int:
+    from runtime.cli.nodes import run_nodes  # a command imports only what it needs
+
+    return run_nodes(options.seconds, as_json=options.json)
+
+
+def _doctor(options: argparse.Namespace, _open_window: OpenWindow) -> int:
+    from runtime.cli.doctor import DoctorOptions, run_doctor  # a command imports only what it needs
+
+    return run_doctor(DoctorOptions(options.port, tuple(options.models), options.json))
 
 
 def _controller(_options: argparse.Namespace, _open_window: OpenWindow) -> int:
@@ -106,6 +187,17 @@ def _split(text: str) -> tuple[int, ...]:
     except ValueError:
         raise argparse.ArgumentTypeError(
             f"'{text}' is no split; write one number of layers for each node, as 5,18,7"
+        ) from None
+
+
+def _node(text: str) -> ImaginedNode:
+    from runtime.cli.plan import parse_node  # a command imports only what it needs
+
+    try:
+        return parse_node(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is no node; write its name, memory in GB and GB/s, as Studio=96@400"
         ) from None
 
 
