@@ -18,6 +18,7 @@ import msgspec
 
 from discovery.beacon import Beacon, NodeIdTaken
 from discovery.identity import load_identity
+from resources.monitor import Monitor
 from resources.probe import probe_machine, snapshot
 from runtime import owner
 from runtime.agent.key import data_folder, load_key
@@ -72,10 +73,15 @@ async def _serve(options: AgentOptions, folder: Path) -> None:
     name = options.name or identity.name
     machine = await asyncio.to_thread(probe_machine)
 
+    monitor = Monitor()
+
     def resources() -> NodeResources:
-        return snapshot(machine, identity.node_id, name, options.virtual_memory_bytes)
+        return snapshot(machine, identity.node_id, name, options.virtual_memory_bytes, monitor.latest())
 
     async with AsyncExitStack() as stack:
+        if sys.platform == "darwin":  # elsewhere the kernel's own files tell all that is asked
+            monitor.start()
+            stack.push_async_callback(monitor.close)
         server = AgentServer(LOOPBACK, options.port, load_key(folder), resources, folder / "logs")
         try:
             port = await server.start()
