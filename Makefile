@@ -34,6 +34,7 @@ lint: setup
 	$(BIN)/mypy
 
 bench: setup
+	$(BIN)/python -m tests.bench.planning
 	$(BIN)/python -m tests.bench $(BENCH_ARGS)
 
 format: setup
