@@ -50,6 +50,9 @@ class ModelLayout(msgspec.Struct, frozen=True):
     """For groups of 2, 3, … ranks: the sentence that says why they cannot share each layer, empty if they can."""
     pipeline_refusal: str = ""
     """The sentence that says why the model cannot be split into stages; empty if it can, then between any layers."""
+    first_alone_bytes: int = 0
+    """Of ``embedding_bytes``, what only the first stage holds, even of a tied embedding: further tables and
+    projections of the tokens, which later stages are sent the results of."""
 
     @property
     def weight_bytes(self) -> int:
@@ -80,7 +83,7 @@ def read_layout(folder: Path) -> ModelLayout:
             f"{name} should have {config.layer_count} layers, but its files hold nothing of {_layers(missing)}: "
             "fetch the model again."
         )
-    sizes: dict[Part, int] = dict.fromkeys(("embedding", "head", "other", "left out"), 0)
+    sizes: dict[Part, int] = dict.fromkeys(("embedding", "beside embedding", "head", "other", "left out"), 0)
     for tensor, count in outside.items():
         sizes[part_of(tensor)] += count
     tied = config.tied is True or not sizes["head"]
@@ -90,7 +93,7 @@ def read_layout(folder: Path) -> ModelLayout:
         name=name,
         model_type=config.model_type,
         layer_bytes=tuple(sum(tensors.values()) for tensors in layers),
-        embedding_bytes=sizes["embedding"],
+        embedding_bytes=sizes["embedding"] + sizes["beside embedding"],
         head_bytes=sizes["other"] + (0 if tied else sizes["head"]),  # mlx-lm drops the copy of a tied embedding
         tied_embedding=tied,
         attention_heads=config.attention_heads,
@@ -102,6 +105,7 @@ def read_layout(folder: Path) -> ModelLayout:
         head_divided_bytes=sizes["head"] if not tied and divides_head(settings) else 0,
         tensor_refusals=tensor_refusals(settings, name),
         pipeline_refusal=pipeline_refusal(settings, name),
+        first_alone_bytes=sizes["beside embedding"],
     )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Part = Literal["embedding", "head", "other", "left out"]
+Part = Literal["embedding", "beside embedding", "head", "other", "left out"]
 Tensors = dict[str, int]
 """Bytes by name."""
 
@@ -27,7 +27,6 @@ _LEFT_OUT = re.compile(
 )
 _EMBEDDINGS = {
     "embed_tokens",
-    "embed_tokens_per_layer",
     "embed_in",
     "embed",
     "embd",
@@ -38,7 +37,13 @@ _EMBEDDINGS = {
     "token_embeddings",
     "word_embeddings",
     "wte",
-    "wpe",
+}
+_BESIDE_EMBEDDING = {
+    "altup_projections",  # Gemma 3n
+    "embed_tokens_per_layer",  # Gemma 3n and the small Gemma 4, as the next two
+    "per_layer_model_projection",
+    "per_layer_projection_norm",
+    "wpe",  # positions of the GPTs
 }
 _HEADS = {"lm_head", "output", "embed_out", "head", "ff_out"}
 
@@ -69,6 +74,8 @@ def part_of(name: str) -> Part:
     words = set(name.split("."))
     if _is_left_out(name):
         return "left out"
+    if words & _BESIDE_EMBEDDING:
+        return "beside embedding"
     if words & _EMBEDDINGS:
         return "embedding"
     return "head" if words & _HEADS else "other"

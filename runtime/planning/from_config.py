@@ -44,7 +44,8 @@ def model_cost(
         active = round(weights - (experts - chosen) * expert_bytes) if routed < weights else weights
         layers.append(
             LayerCost(
-                weight_bytes=weights,
+                # What the first stage alone holds beside the embedding counts as part of its first layer.
+                weight_bytes=weights + (layout.first_alone_bytes if index == 0 else 0),
                 active_bytes=active,
                 kv_bytes_per_token=kv_bytes if "attention" in kind and "linear" not in kind else 0,
                 window_tokens=(_number(config, "sliding_window") or None) if kind == "sliding_attention" else None,
@@ -54,11 +55,11 @@ def model_cost(
     return ModelCost(
         name=layout.name,
         layers=tuple(layers),
-        embedding_bytes=layout.embedding_bytes,
+        embedding_bytes=layout.embedding_bytes - layout.first_alone_bytes,
         head_bytes=layout.head_bytes,
         tied_embedding=layout.tied_embedding,
         hidden_bytes=hidden * number_bytes,
-        forbidden_cuts=forbidden_cuts,
+        forbidden_cuts=frozenset(range(1, len(layers))) if layout.pipeline_refusal else forbidden_cuts,
     )
 
 

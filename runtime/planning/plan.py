@@ -109,7 +109,7 @@ def stage_weight_bytes(layout: ModelLayout, first_layer: int, end_layer: int, ra
         total += layout.head_bytes
         divided += layout.head_divided_bytes
         if layout.tied_embedding and not first:
-            total += layout.embedding_bytes
+            total += layout.embedding_bytes - layout.first_alone_bytes
     return total - divided + -(-divided // rank_count)
 
 

@@ -140,10 +140,7 @@ DENSE = {
         mixed_bits=text("llama", bits=4, mixed={"model.embed_tokens": 8, "model.layers.3.mlp.down_proj": 8}),
     ),
     "mimo": variants(default=text("mimo", num_nextn_predict_layers=1)),
-    "minicpm": variants(
-        untied=text("minicpm", dim_model_base=32, scale_depth=1.4, scale_emb=12.0),
-        tied=text("minicpm", dim_model_base=32, scale_depth=1.4, scale_emb=12.0, tied=True),
-    ),
+    "minicpm": variants(default=text("minicpm", dim_model_base=32, scale_depth=1.4, scale_emb=12.0)),
     "minicpm3": variants(
         default=text(
             "minicpm3",

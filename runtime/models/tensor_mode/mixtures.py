@@ -27,6 +27,7 @@ from runtime.models.tensor_mode.peculiar import (
     ernie_kinds,
     four_times,
     gemma4_attention,
+    granite_hybrid_parts,
     if_set,
     index_heads,
     interleaved,
@@ -113,6 +114,7 @@ MIXTURES: Mapping[str, Sharing] = {
         {"intermediate_size": 2880, "head_dim": 64, "num_attention_heads": 64, "num_key_value_heads": 8},
     ),
     "granitemoe": Sharing((attention(size=""), experts("intermediate_size"))),
+    "granitemoehybrid": Sharing((granite_hybrid_parts,)),
     "kimi_k3": Sharing(
         (
             latent_attention(),

@@ -37,6 +37,7 @@ class MlpNames:
 MLPS = (
     MlpNames(("gate_proj", "up_proj"), "down_proj"),
     MlpNames(("gate_up_proj",), "down_proj", sections=2),
+    MlpNames(("input_linear",), "output_linear", sections=2),
     MlpNames(("up_proj",), "down_proj"),
     MlpNames(("w1", "w3"), "w2"),
     MlpNames(("w1", "v1"), "w2"),

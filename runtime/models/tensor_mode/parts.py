@@ -18,6 +18,10 @@ class UnsaidError(Exception):
     """A config does not say a number that decides, or says nonsense; its argument is the number's key."""
 
 
+class UnsharedError(Exception):
+    """A model has something that tensor mode does not share; its argument is what."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shared:
     """``count`` things of which every rank takes as many as every other."""

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runtime.models.tensor_mode.parts import Numbers, Part, Shared, UnsaidError, experts, listed, shared_experts
+from runtime.models.tensor_mode.parts import (
+    Numbers,
+    Part,
+    Shared,
+    UnsaidError,
+    UnsharedError,
+    attention,
+    experts,
+    features,
+    listed,
+    mlp,
+    shared_experts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -191,6 +203,18 @@ def kimi_linear_heads(numbers: Numbers) -> Iterator[Shared]:
     linear = numbers.within("linear_attn_config")
     count = linear.count("num_heads")
     yield Shared(count, "heads of linear attention", count * linear.count("head_dim"), "o_proj")
+
+
+def granite_hybrid_parts(numbers: Numbers) -> Iterator[Shared]:
+    """Granite 4, as long as all of its layers are attention."""
+    if True not in listed("layer_types", "attention")(numbers) or "mamba" in numbers.get("layer_types"):
+        raise UnsharedError("Mamba layers")
+    yield from attention(size="")(numbers)
+    if numbers.get("num_local_experts"):
+        yield from experts("intermediate_size")(numbers)
+        yield from features("shared_intermediate_size", "output_linear", "features in its shared expert")(numbers)
+    else:
+        yield from mlp()(numbers)
 
 
 def dbrx_parts(numbers: Numbers) -> Iterator[Shared]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from runtime.models.tensor_mode.parts import Numbers, Shared, Sharing, UnsaidError
+from runtime.models.tensor_mode.parts import Numbers, Shared, Sharing, UnsaidError, UnsharedError
 from runtime.models.tensor_mode.quantization import group_sizes, quantization
 from runtime.models.tensor_mode.types import LEFT_OUT, SHARINGS, language_model
 
@@ -57,17 +57,23 @@ def _divided(config: Mapping[str, Any], name: str) -> list[Shared] | str:
     sharing = SHARINGS.get(model_type)
     if sharing is None:
         if model_type in LEFT_OUT:
-            return f"{name} has {LEFT_OUT[model_type]}, which tensor mode does not share; use pipeline mode."
+            return _unshared(name, LEFT_OUT[model_type])
         return f"Tensor mode does not know how to share the layers of a {model_type} model; use pipeline mode."
     settings = quantization(config)
     if settings is None:
         return f"{name} is quantized in a way that tensor mode does not share; use pipeline mode."
     try:
         return list(_all_divided(sharing, Numbers(text, {**sharing.defaults, **wrapper_defaults}), settings))
+    except UnsharedError as unshared:
+        return _unshared(name, str(unshared))
     except UnsaidError as unsaid:
         return f"{name} does not say its {unsaid} in config.json, which tensor mode needs to know; use pipeline mode."
     except (TypeError, ValueError, ArithmeticError):
         return f"{name} has a config.json that tensor mode cannot read; use pipeline mode."
+
+
+def _unshared(name: str, what: str) -> str:
+    return f"{name} has {what}, which tensor mode does not share; use pipeline mode."
 
 
 def _all_divided(sharing: Sharing, numbers: Numbers, settings: Mapping[str, Any]) -> Iterator[Shared]:

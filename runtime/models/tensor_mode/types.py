@@ -54,9 +54,7 @@ _WRAPPER_DEFAULTS: Mapping[str, Mapping[str, int]] = {
 }
 
 LEFT_OUT = {
-    **dict.fromkeys(
-        ("falcon_h1", "granitemoehybrid", "jamba", "mamba", "mamba2", "nemotron_h", "plamo2"), "Mamba layers"
-    ),
+    **dict.fromkeys(("falcon_h1", "jamba", "mamba", "mamba2", "nemotron_h", "plamo2"), "Mamba layers"),
     **dict.fromkeys(("recurrent_gemma", "rwkv7"), "recurrent layers"),
     **dict.fromkeys(
         ("bailing_hybrid", "bailing_moe_linear", "bailing_moe_v3", "kimi_linear", "olmo_hybrid"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,8 @@ class Ring:
     def __init__(self, size: int) -> None:
         self.size = size
         self._ranks: list[subprocess.Popen[str]] = []
+        self._hosts: Path | None = None
+        """A folder for the file that tells the ranks of each other."""
 
     def compare(self, config: dict[str, Any]) -> list[dict[str, Any]]:
         """How far a tiny model of ``config`` is from the whole when the ranks share it; one answer from each."""
@@ -41,6 +44,9 @@ class Ring:
                 with contextlib.suppress(BrokenPipeError):
                     pipe.close()  # type: ignore[union-attr]
         self._ranks = []
+        if self._hosts is not None:
+            shutil.rmtree(self._hosts)
+            self._hosts = None
 
     def _ask(self, job: dict[str, Any]) -> list[dict[str, Any]]:
         if not self._ranks:
@@ -70,7 +76,8 @@ class Ring:
             rank.kill()
 
     def _start(self) -> None:
-        hosts = Path(tempfile.mkdtemp(prefix="pomona-test-ring-")) / "hosts.json"
+        self._hosts = Path(tempfile.mkdtemp(prefix="pomona-test-ring-"))
+        hosts = self._hosts / "hosts.json"
         hosts.write_text(json.dumps([[f"127.0.0.1:{free_port('127.0.0.1')}"] for _ in range(self.size)]))
         for rank in range(self.size):
             environment = os.environ | {"MLX_RANK": str(rank), "MLX_HOSTFILE": str(hosts)}

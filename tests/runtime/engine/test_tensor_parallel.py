@@ -191,11 +191,16 @@ def test_three_ranks_do_too(ring, kind):
 
 # The long matrix -----------------------------------------------------------------------------------------------------
 
+REFUSED_VARIANTS = {
+    ("gpt_bigcode", "tied"),  # a single key-value head
+    ("granitemoehybrid", "dense"),  # Mamba layers
+    ("granitemoehybrid", "experts"),
+}
 SHARED_VARIANTS = [
     (name, variant)
     for name, variant, config in all_variants()
     if (inside := ALIASES.get(config["model_type"], config["model_type"])) in {*SHARINGS, *WRAPPERS}
-    and (inside, variant) != ("gpt_bigcode", "tied")  # a single key-value head
+    and (inside, variant) not in REFUSED_VARIANTS
 ]
 
 
@@ -236,8 +241,14 @@ def test_four_ranks_do_too(ring, kind):
     assert_identical(ring(4).compare(shareable(CONFIGS[model_type][variant], 4)))
 
 
-def test_at_least_forty_types_are_in_the_matrix():
-    assert len({name for name, _variant in SHARED_VARIANTS} & {*SHARINGS, *WRAPPERS}) >= 90
+@pytest.mark.matrix
+def test_granite_4_with_experts_and_without_mamba(ring):
+    config = {**CONFIGS["granitemoehybrid"]["experts"], "layer_types": ["attention"] * 7}
+    assert_identical(ring(2).compare(shareable(config, 2)))
+
+
+def test_more_than_ninety_types_are_in_the_matrix():
+    assert len({name for name, _variant in SHARED_VARIANTS} & {*SHARINGS, *WRAPPERS}) > 90
 
 
 def _is_shared(name: str, config: dict[str, Any]) -> bool:

@@ -135,6 +135,12 @@ def test_types_that_are_left_out_have_a_reason(model_type):
     )
 
 
+@pytest.mark.parametrize(("kinds", "possible"), [(["attention"] * 4, [2, 4]), (["attention", "mamba"] * 2, [])])
+def test_granite_4_is_shared_where_it_has_no_mamba_layers(kinds, possible):
+    heads = {"num_attention_heads": 8, "num_key_value_heads": 4, "hidden_size": 512, "intermediate_size": 1024}
+    assert groups({"model_type": "granitemoehybrid", "layer_types": kinds, **heads}) == possible
+
+
 def test_an_unknown_type_is_refused():
     assert tensor_refusal({"model_type": "novelty"}, 2) == (
         "Tensor mode does not know how to share the layers of a novelty model; use pipeline mode."
