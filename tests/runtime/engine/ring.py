@@ -32,7 +32,8 @@ class Ring:
         return self._ask({"config": config})
 
     def load(self, folder: Path) -> list[dict[str, Any]]:
-        """What each rank holds of the model in ``folder``, loaded as a worker does."""
+        """What each rank holds of the model in ``folder``, loaded as a worker does: by a process that is new."""
+        self.close()  # what an earlier model leaves behind, and MLX frees at its own time, would be counted
         return self._ask({"folder": str(folder)})
 
     def close(self) -> None:
