@@ -44,6 +44,7 @@ def build_stage(folder: Path, first_layer: int, end_layer: int, group: mx.distri
 def held_bytes() -> int:
     """What MLX has allocated in this process and still holds, after letting go of everything unused."""
     gc.collect()
+    mx.synchronize()
     mx.clear_cache()
     return mx.get_active_memory()
 
