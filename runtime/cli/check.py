@@ -16,8 +16,10 @@ from runtime.check.comparison import CheckResult, check_plan, versions
 from runtime.check.records import keep
 from runtime.check.runs import random_model
 from runtime.errors import PomonaError
+from runtime.models.config import parse_settings
 from runtime.models.demo import demo_model_folder
 from runtime.models.layout import read_layout
+from runtime.models.pipeline_mode import unknown_model
 from runtime.planning.plan import PlanNode, Refusal, make_plan
 
 if TYPE_CHECKING:
@@ -60,6 +62,9 @@ def _check(options: CheckOptions, stack: ExitStack) -> CheckResult:
         # Named after the configuration, because a model's name is its folder's.
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pomona-check-")))
         folder = scratch / (given.parent.name if given.stem == "config" else given.stem)
+        settings = parse_settings(given.read_bytes(), str(given))
+        if reason := unknown_model(settings, folder.name):
+            raise PomonaError(reason)
         random_model(given, folder)
     else:
         folder = demo_model_folder() if options.model == "demo" else given

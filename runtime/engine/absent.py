@@ -38,7 +38,7 @@ class Span:
         self._handover = handover_of(model, layers)
         seen = SeenModel(model, layers, self._handover)
         is_whole = self.is_first and self.is_last
-        if not is_whole and seen.order != list(range(len(layers))):
+        if not is_whole and (seen.order != list(range(len(layers))) or not seen.is_chain):
             raise PomonaError(
                 f"A {model.model_type} model does not run its layers one after the other, each once for a token, so it "
                 "cannot be split."
@@ -74,8 +74,7 @@ class Span:
         if not self._incoming:
             return not received
         shape, _dtype = self._incoming[HIDDEN]
-        hidden = received.get(HIDDEN)
-        return hidden is not None and hidden.size == prod(shape) * token_count
+        return received.keys() >= self._incoming.keys() and received[HIDDEN].size == prod(shape) * token_count
 
     def forward(self, tokens: mx.array, caches: list[Any], received: Carried) -> tuple[Any, Carried]:
         """What the model returns, which means something on the last stage, and what the next stage is to be sent."""

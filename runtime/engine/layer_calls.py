@@ -99,6 +99,9 @@ class SeenModel:
         self.layers = [SeenLayer() for _ in layers]
         self.order: list[int] = []
         """The layers' indices in the order of their calls."""
+        self.is_chain = True
+        """Whether each layer's hidden state is the very array that the one before returned."""
+        self._returned: Any = None
         self._handover = handover
         self._places = {id(cache): place for place, cache in enumerate(caches)}
         watched = [LayerCalls(index, layer, self._note) for index, layer in enumerate(layers)]
@@ -115,9 +118,10 @@ class SeenModel:
         seen = self.layers[call.index]
         seen.caches |= {self._places[id(value)] for value in call.arguments.values() if id(value) in self._places}
         seen.taken, seen.wanted = self._handover.taken(call), self._handover.wanted(call)
-        if not self._handover.is_lazy:
-            return self._handover.skip(call)
+        hidden = call.arguments[self._handover.hidden(call)]
+        self.is_chain = self.is_chain and (self._returned is None or hidden is self._returned)
         keys = self._handover.watch_keys(call)
-        result = call.run()
+        result = call.run() if self._handover.is_lazy else self._handover.skip(call)
+        self._returned = result[0] if isinstance(result, tuple) else result
         seen.keys = None if keys is None else keys.added
         return result

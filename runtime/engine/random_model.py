@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import mlx.core as mx
 import mlx.nn as nn
-from mlx.utils import tree_map_with_path
+from mlx.utils import tree_flatten, tree_map_with_path
 
 from runtime.engine import lifeline
 from runtime.engine.without_text import import_mlx_lm
+from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,12 +33,22 @@ _KEPT = ("signs",)
 
 
 def random_model(config: dict[str, Any]) -> nn.Module:
-    """The model, its weights not yet computed. No parameter stays at a value like 0 or 1 that would hide a mistake."""
+    """The model. No parameter stays at a value like 0 or 1 that would hide a mistake.
+
+    Raises :class:`PomonaError` if it would take a quarter of this machine's memory.
+    """
     from mlx_lm.utils import _get_classes  # may be a stand-in without its text half
 
     mx.random.seed(_SEED)
     model_class, arguments_class = _get_classes(config)
     model: nn.Module = model_class(arguments_class.from_dict(copy.deepcopy(config)))
+    flat: Any = tree_flatten(model.parameters())
+    size_bytes = 4 * sum(array.size for _path, array in flat)
+    if size_bytes > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4:
+        raise PomonaError(
+            f"random weights would take {size_bytes / 2**30:.0f} GB, too much for this machine: "
+            "check a configuration with fewer and smaller layers"
+        )
     model.update(tree_map_with_path(_shaken, model.parameters()))
     if "quantization" in config and config.get("schema_version") is None:  # a schema: packed by the model itself
         _quantize(model, config["quantization"])
@@ -80,8 +91,11 @@ def main(arguments: Sequence[str]) -> int:
     import_mlx_lm()
     try:
         save_random_model(json.loads(source.read_bytes()), folder)
+    except PomonaError as error:
+        sys.stderr.write(f"{source.name} makes no model: {error}.\n")
+        return 1
     except Exception as error:  # noqa: BLE001  whatever a model's code raises for a configuration it does not like
-        sys.stderr.write(f"mlx-lm makes no model of {source} ({type(error).__name__}: {error}).\n")
+        sys.stderr.write(f"mlx-lm makes no model of {source.name} ({type(error).__name__}: {error}).\n")
         return 1
     return 0
 

@@ -56,6 +56,9 @@ def from_payload(data: bytes | bytearray, carried: Sequence[CarriedArray]) -> Ca
     arrays: Carried = {}
     begin = 0
     for size, header in zip(sizes, carried, strict=True):
+        if not size:
+            arrays[header.name] = mx.zeros(header.shape, _MLX_DTYPES[header.dtype])
+            continue
         flat = np.frombuffer(data, _BUFFER_DTYPES[header.dtype], size, begin)
         begin += flat.nbytes
         array = mx.array(flat.reshape(header.shape))
@@ -71,5 +74,7 @@ def _dtype_name(array: mx.array) -> CarriedDtype:
 
 
 def _bytes_of(array: mx.array) -> memoryview:
+    if not array.size:
+        return memoryview(b"")
     bits: Any = array.view(mx.uint16) if array.dtype == mx.bfloat16 else array  # has a buffer, its stubs do not say so
     return memoryview(bits).cast("B")

@@ -59,6 +59,8 @@ def _needed(model: nn.Module, parameters: Mapping[str, mx.array], first_layer: i
             is_needed = first_layer <= owner < end_layer
         elif parts[path] == "embedding":
             is_needed = is_first or (is_last and is_tied)
+        elif parts[path] == "beside embedding":
+            is_needed = is_first
         else:
             is_needed = is_last and parts[path] != "left out"
         if is_needed:

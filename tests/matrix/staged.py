@@ -14,6 +14,7 @@ from mlx_lm.utils import load_model
 from runtime.engine import tensors
 from runtime.engine.frames import Open, Sampling, Step
 from runtime.engine.load import build_stage
+from runtime.engine.load import held_bytes as engine_held_bytes
 from runtime.engine.random_model import save_random_model
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ SPLITS = [(3, 4), (1, 6), (6, 1), (2, 4, 1), (1, 1, 1, 4)]
 PROMPT = tuple((7 * place * place + 11 * place + 3) % 128 for place in range(24))
 CHUNKS = (PROMPT[:10], PROMPT[10:23], PROMPT[23:], (41,), (43,), (47,), (53,))
 """The prompt in two chunks and its last token, then decode. The second chunk is longer than any sliding window."""
+
+
+UNASKED_BYTES = 4096
+"""Tables that a model makes of numbers in its configuration, such as frequencies."""
 
 
 def saved(config: Config, folder: Path) -> Path:
@@ -64,6 +69,17 @@ def in_stages(folder: Path | Sequence[Path], split: Sequence[int]) -> Logits:
             seen += [np.frombuffer(row, np.float32) for row in result.logits]
         position += len(chunk)
     return seen
+
+
+def held_bytes(folder: Path, first: int, end: int) -> int:
+    """What a stage has allocated once it is warm; asserts that it reads nothing before it is asked to load."""
+    before = engine_held_bytes()
+    stage = build_stage(folder, first, end, None)
+    assert engine_held_bytes() - before < UNASKED_BYTES, "weights were read before the stage was asked to load"
+    for _bytes in stage.load():
+        pass
+    stage.warm_up()
+    return engine_held_bytes() - before
 
 
 def _floats(logits: mx.array) -> np.ndarray[Any, np.dtype[np.float32]]:

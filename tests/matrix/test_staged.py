@@ -5,17 +5,21 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import defaultdict
+from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import mlx.core as mx
 import pytest
 
+from runtime.models.layout import read_layout
+from runtime.planning.plan import stage_weight_bytes
 from tests.matrix import support
 from tests.matrix.configs import CONFIGS, all_variants
-from tests.matrix.staged import SPLITS, in_stages, saved, whole
+from tests.matrix.staged import SPLITS, UNASKED_BYTES, held_bytes, in_stages, saved, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tests.matrix.variant import Config
 
@@ -37,6 +41,18 @@ def test_one_split_of_each_type_is_the_whole_model(config, split, tmp_path):
     assert differing(config, [split], tmp_path / "model") == []
 
 
+@pytest.mark.parametrize("mixed", [False, True], ids=["all alike", "norms in float32"])
+@pytest.mark.parametrize("dtype", [mx.bfloat16, mx.float16], ids=str)
+def test_half_precision_crosses_a_boundary_as_it_is(dtype, mixed, tmp_path):
+    folder = saved(CONFIGS["llama"]["tied"], tmp_path / "model")
+    loaded: Any = mx.load(str(folder / "model.safetensors"))
+    weights = {name: array if mixed and "norm" in name else array.astype(dtype) for name, array in loaded.items()}
+    mx.save_safetensors(str(folder / "model.safetensors"), weights)
+    expected = [logits.tobytes() for logits in whole(folder)]
+    for split in SPLITS[::2]:
+        assert [logits.tobytes() for logits in in_stages(folder, split)] == expected
+
+
 @pytest.mark.parametrize(
     ("name", "variant", "config"), VARIANTS, ids=lambda part: part if isinstance(part, str) else ""
 )
@@ -52,6 +68,7 @@ def test_every_split_of_every_variant_is_the_whole_model(name, variant, config, 
         different = differing(config, SPLITS, tmp_path / "model")
         measured[name][variant] = f"differs over {different}" if different else support.IDENTICAL
         assert not different
+        assert misplanned(tmp_path / "model") == []
 
 
 @pytest.fixture(scope="session")
@@ -71,6 +88,14 @@ def measured(request: pytest.FixtureRequest) -> Iterator[dict[str, dict[str, str
 
 
 MATRIX_TEST = test_every_split_of_every_variant_is_the_whole_model.__name__
+
+
+def misplanned(folder: Path, split: Sequence[int] = (3, 2, 2)) -> list[tuple[int, int]]:
+    """Bytes that stages hold and that were planned for them, where these disagree."""
+    layout = read_layout(folder)
+    spans = pairwise(accumulate(split, initial=0))
+    pairs = [(held_bytes(folder, *span), stage_weight_bytes(layout, *span)) for span in spans]
+    return [(held, planned) for held, planned in pairs if abs(held - planned) > UNASKED_BYTES + planned // 100]
 
 
 def differing(config: Config, splits: list[tuple[int, ...]], folder: Path) -> list[tuple[int, ...]]:

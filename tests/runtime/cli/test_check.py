@@ -57,7 +57,13 @@ def test_in_tensor_mode_equal_tokens_and_near_logits_are_enough(tmp_path):
         (CONFIGS["llama"]["tied"], ["--split", "3,3"], "The split 3,3 adds up to 6 layers, but Tiny has 7"),
         (CONFIGS["iquestloopcoder"]["default"], [], "Tiny sends every token through its layers 2 times"),
         (CONFIGS["mamba2"]["tied"], ["--mode", "tensor"], "Tiny has Mamba layers"),
-        ({"model_type": "gpt5"}, [], "mlx-lm makes no model of"),
+        ({"model_type": "gpt5"}, [], "Tiny is of the type gpt5, which mlx-lm does not know"),
+        ({"model_type": "llama"}, [], "mlx-lm makes no model of config.json (TypeError"),
+        (
+            {**CONFIGS["llama"]["tied"], "intermediate_size": 10**9},
+            [],
+            "config.json makes no model: random weights would",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_with_the_reason(config, arguments, reason, tmp_path):
