@@ -154,7 +154,6 @@ def test_whatever_is_not_refused_is_right(ring, config):
     ("model_type", "variant"),
     [
         ("llama", "untied"),
-        ("llama", "four bits"),
         ("qwen3_moe", "untied"),
         ("qwen3_next", "full every fourth"),
         ("qwen3_5", "text untied"),
