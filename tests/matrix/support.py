@@ -49,26 +49,36 @@ def tensor_column(model_type: str) -> str:
 
 def page(measured: dict[str, dict[str, str]]) -> str:
     """The whole page, from what was measured of each type's variants."""
+    cells = [(pipeline_column(name, measured.get(name, {})), tensor_column(name)) for name in CONFIGS]
     rows = [
-        f"| {name} | {', '.join(its)} | {pipeline_column(name, measured.get(name, {}))} | {tensor_column(name)} |"
-        for name, its in CONFIGS.items()
+        f"| {name} | {', '.join(its)} | {pipeline} | {tensor} |"
+        for (name, its), (pipeline, tensor) in zip(CONFIGS.items(), cells, strict=True)
     ]
-    identical = sum(f"| {IDENTICAL}" in row for row in rows)
+    identical = sum(IDENTICAL in pipeline for pipeline, _tensor in cells)
+    shared = sum(tensor[0].isdigit() for _pipeline, tensor in cells)
     splits = ", ".join("-".join(map(str, split)) for split in SPLITS)
     return f"""# Support matrix
 
-Written by `make matrix` for mlx-lm {version("mlx-lm")} and mlx {version("mlx")}; not by hand.
+{versions()}
+Every model type of mlx-lm is there, as tiny models of seven layers with random weights (`tests/matrix/`).
 
-Every model type of mlx-lm, as tiny models with random weights (`tests/matrix/`). **Pipeline**: each stage is loaded by
-itself from the model's folder and run as in a worker, over the splits {splits}; the prompt in two chunks, then decode;
-{IDENTICAL} means that every logit has the bits that mlx-lm alone computes with the whole model. That is so for
-{identical} of the {len(rows)} types. **Tensor**: which of 2, 3 and 4 ranks can share the layers of these tiny models,
-which have 4 attention heads, most with 2 key-value heads; other sizes of a real model are computed from its config.
+**Pipeline:** {identical} of {len(rows)} types. Each stage is loaded by itself from the model's folder and run as a
+worker runs it, over the splits {splits}; the prompt goes in by two chunks, then tokens are decoded.
+*{IDENTICAL.capitalize()}* means that all logits have the very bits that mlx-lm alone computes with the whole model.
+A boundary may lie between any two layers.
+
+**Tensor:** {shared} types. The column has the sizes out of 2, 3 and 4 ranks that can share the layers of these tiny
+models, which have 4 attention heads and mostly 2 key-value heads. For a real model they follow from its `config.json`.
 
 | type | variants | pipeline | tensor |
 | --- | --- | --- | --- |
 {chr(10).join(rows)}
 """
+
+
+def versions() -> str:
+    """What the page was made with."""
+    return f"Written by `make matrix` for mlx-lm {version('mlx-lm')} and mlx {version('mlx')}, not by hand."
 
 
 def rows_of(text: str) -> dict[str, str]:

@@ -41,6 +41,12 @@ def test_one_split_of_each_type_is_the_whole_model(config, split, tmp_path):
     assert differing(config, [split], tmp_path / "model") == []
 
 
+def test_the_page_is_of_the_installed_versions_and_has_every_type():
+    text = support.PAGE.read_text()
+    assert support.versions() in text, "run make matrix: it tells which rows an upgrade changes"
+    assert support.rows_of(text).keys() == CONFIGS.keys()
+
+
 @pytest.mark.parametrize("mixed", [False, True], ids=["all alike", "norms in float32"])
 @pytest.mark.parametrize("dtype", [mx.bfloat16, mx.float16], ids=str)
 def test_half_precision_crosses_a_boundary_as_it_is(dtype, mixed, tmp_path):
