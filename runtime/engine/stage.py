@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import mlx.core as mx
@@ -55,7 +56,8 @@ class Stage:
         """Read the weights, one layer at a time; yields the bytes of each as it is done."""
         for layer in self._span.local:
             parameters = layer.parameters()
-            mx.eval(parameters)
+            with _exact_buffers():
+                mx.eval(parameters)
             yield _nbytes(parameters)
 
     def warm_up(self) -> int:
@@ -66,7 +68,8 @@ class Stage:
         cache = self._new_cache()
         cache.expect_few_tokens()
         logits, carried = self._span.forward(mx.array([[0]]), cache.layers, self._span.blank())
-        mx.eval(logits if self.is_last else carried, cache.states())
+        with _exact_buffers():
+            mx.eval(logits if self.is_last else carried, cache.states())
         return self._span.received_bytes_per_token
 
     @property
@@ -121,6 +124,21 @@ class Stage:
 
     def _new_cache(self) -> SequenceCache:
         return SequenceCache(self._model, self._span.cache_places)
+
+
+@contextlib.contextmanager
+def _exact_buffers() -> Iterator[None]:
+    """While weights are read: no buffer of MLX's cache is reused.
+
+    The cache hands out buffers up to two pages (32 kB) larger than asked for. That is nothing for a hidden state, but
+    a weight would keep the larger one as long as the model is loaded.
+    """
+    mx.clear_cache()
+    limit = mx.set_cache_limit(0)
+    try:
+        yield
+    finally:
+        mx.set_cache_limit(limit)
 
 
 def _sampled(logits: mx.array, sequences: Sequence[OpenSequence]) -> mx.array:

@@ -33,7 +33,7 @@ class Ring:
 
     def load(self, folder: Path) -> list[dict[str, Any]]:
         """What each rank holds of the model in ``folder``, loaded as a worker does: by a process that is new."""
-        self.close()  # what an earlier model leaves behind, and MLX frees at its own time, would be counted
+        self.close()  # so that nothing of an earlier model is counted
         return self._ask({"folder": str(folder)})
 
     def close(self) -> None:
