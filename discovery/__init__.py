@@ -1,1 +1,1 @@
-"""Who is there: the identity of this node, and the agents that mDNS shows on the network."""
+"""Who is there and whom to trust: this node's identity, the agents that mDNS shows, TLS with pinned certificates."""

@@ -1,6 +1,8 @@
-"""Who this node is: an id that stays, and the name that people gave the machine.
+"""Who this node is: a key, a certificate whose fingerprint is the node's id, and a name for people.
 
-The id lives in ``node.json`` in the agent's data folder.
+They live in the agent's data folder: ``key.pem`` and ``certificate.pem``, and ``node.json`` with what they are tied to.
+The key has the same protection as one of ssh: a file that only its owner can read. A system's keychain would ask
+questions that nobody can answer on a Mac without a screen.
 """
 
 from __future__ import annotations
@@ -8,34 +10,35 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
-import platform
-import secrets
-import subprocess
-import sys
+import ssl
+import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from discovery import tls
 from discovery.announcement import clean_name
+from discovery.certificate import new_certificate
+from discovery.machine import hardware_id, machine_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-FILE_NAME = "node.json"
+RECORD, KEY, CERTIFICATE = "node.json", "key.pem", "certificate.pem"
 
-_MAX_FILE_BYTES = 4096
-_NAME_SECONDS = 2.0
+_MAX_FILE_BYTES = 16 << 10
 _log = logging.getLogger(__name__)
 
 
-class _NodeFile(msgspec.Struct, frozen=True):
+class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
     """What ``node.json`` holds."""
 
-    node_id: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
-    name: str | None = None
+    hardware_id: str = ""
+    """Of the machine that made the key; empty if that machine told none."""
+    name: str = ""
     """A name that the person chose instead of the machine's."""
 
 
@@ -44,40 +47,105 @@ class Identity:
     """This node, as others will know it."""
 
     node_id: str
+    """SHA-256 of the certificate's DER form, in hex."""
     name: str
+    certificate_pem: str
+    certificate_path: Path
+    key_path: Path
 
 
 def load_identity(folder: Path) -> Identity:
     """The identity kept in ``folder``, made there at the first call. Two processes that call at once get the same one.
 
-    A damaged file is moved aside and a new identity made. Raises :class:`OSError` if the folder cannot be read or
-    written: an id that would be forgotten is none.
+    Damaged files are moved aside and a new identity made; so are those of another machine, whose disk was copied to
+    this one: two nodes with one id would be taken for each other. A machine that tells no hardware id keeps what it
+    has. Raises :class:`OSError` if the folder cannot be read or written: an id that would be forgotten is none.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.chmod(0o700)
+    machine = hardware_id()
     with _locked(folder):
-        kept = _read(folder / FILE_NAME)
-        if kept is None:
-            kept = _NodeFile(node_id=secrets.token_hex(32))
-            _write(folder / FILE_NAME, msgspec.json.encode(kept))
-    return Identity(kept.node_id, clean_name(kept.name or "") or machine_name())
+        record = _read_record(folder)
+        if record.hardware_id and machine and record.hardware_id != machine:
+            _set_aside(folder, "copied", "it was made on another machine", KEY, CERTIFICATE)
+        pem = _read_certificate(folder) or _make(folder)
+        tied = msgspec.structs.replace(record, hardware_id=machine or record.hardware_id)
+        if tied != record or not (folder / RECORD).exists():
+            _write(folder / RECORD, msgspec.json.encode(tied))
+    name = clean_name(record.name) or machine_name()
+    return Identity(tls.fingerprint_of_pem(pem), name, pem, folder / CERTIFICATE, folder / KEY)
 
 
-def machine_name() -> str:
-    """What people call this machine: the Mac's computer name, elsewhere the host name without its domain."""
-    name = _computer_name() if sys.platform == "darwin" else ""
-    return clean_name(name) or clean_name(platform.node().partition(".")[0]) or "Unnamed"
+@contextmanager
+def temporary_identity() -> Iterator[Identity]:
+    """An identity that ends with the ``with`` block: for ranks that one process starts for itself."""
+    with tempfile.TemporaryDirectory(prefix="pomona-identity-") as folder:
+        yield load_identity(Path(folder))
 
 
-def _computer_name() -> str:
+def _make(folder: Path) -> str:
+    key, pem = new_certificate()
+    _write(folder / KEY, key)
+    _write(folder / CERTIFICATE, pem)  # last: a key without a certificate is one that a crash left unfinished
+    return pem.decode()
+
+
+def _read_certificate(folder: Path) -> str | None:
+    """The certificate in ``folder`` if its key is there too and they belong together."""
+    key, certificate = folder / KEY, folder / CERTIFICATE
+    if not certificate.exists():
+        return None
     try:
-        asked = subprocess.run(
-            ["scutil", "--get", "ComputerName"], capture_output=True, timeout=_NAME_SECONDS, check=True
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        _log.debug("scutil does not tell the computer's name: %s", error)
-        return ""
-    return asked.stdout.decode(errors="replace")
+        pem = _read(certificate).decode("ascii")
+        _read(key)
+        tls.client_context(certificate, key, pem)  # reads both as a connection would
+        tls.fingerprint_of_pem(pem)
+    except (FileNotFoundError, ssl.SSLError, ValueError) as error:
+        _set_aside(folder, "damaged", f"it cannot be used ({error})", KEY, CERTIFICATE)
+        return None
+    key.chmod(0o600)
+    return pem
+
+
+def _read_record(folder: Path) -> _Record:
+    path = folder / RECORD
+    try:
+        record = msgspec.json.decode(_read(path), type=_Record)
+    except FileNotFoundError:
+        return _Record()
+    except (ValueError, RecursionError) as error:
+        _set_aside(folder, "damaged", f"it cannot be read ({error})", RECORD)
+        return _Record()
+    path.chmod(0o600)
+    return record
+
+
+def _read(path: Path) -> bytes:
+    """A small file. Raises :class:`ValueError` for a large one."""
+    with path.open("rb") as file:
+        content = file.read(_MAX_FILE_BYTES + 1)
+    if len(content) > _MAX_FILE_BYTES:
+        raise ValueError(f"more than {_MAX_FILE_BYTES} bytes")
+    return content
+
+
+def _set_aside(folder: Path, why: str, reason: str, *names: str) -> None:
+    for name in names:
+        path = folder / name
+        if path.exists():
+            aside = path.with_suffix(f".{why}{path.suffix}")
+            path.replace(aside)
+            _log.warning("%s is moved to %s: %s", path, aside.name, reason)
+
+
+def _write(path: Path, content: bytes) -> None:
+    temporary = path.with_suffix(".new")
+    temporary.unlink(missing_ok=True)
+    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123  of a descriptor
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
 
 
 @contextmanager
@@ -88,32 +156,3 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _read(path: Path) -> _NodeFile | None:
-    try:
-        with path.open("rb") as file:
-            text = file.read(_MAX_FILE_BYTES + 1)
-    except FileNotFoundError:
-        return None
-    try:
-        if len(text) > _MAX_FILE_BYTES:
-            raise msgspec.ValidationError(f"more than {_MAX_FILE_BYTES} bytes")
-        kept = msgspec.json.decode(text, type=_NodeFile)
-    except (msgspec.DecodeError, RecursionError) as error:
-        aside = path.with_suffix(".damaged.json")
-        path.replace(aside)
-        _log.warning("%s is damaged (%s): moved to %s, this node gets a new id", path, error, aside.name)
-        return None
-    path.chmod(0o600)
-    return kept
-
-
-def _write(path: Path, text: bytes) -> None:
-    temporary = path.with_suffix(".new")
-    temporary.unlink(missing_ok=True)
-    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123  of a descriptor
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
