@@ -1,10 +1,13 @@
 """The next token from the logits.
 
-One sampler for each sequence, with a random state of its own: a seeded request gives the same text whatever else runs.
+One sampler for each sequence. The random key of a token follows from the seed and the token's place in the sequence and
+from nothing else, so a seeded request gives the same text whatever else runs; and one that is submitted again as prompt
+and answer so far, to a pipeline that was rebuilt, goes on as it would have.
 """
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 import mlx.core as mx
@@ -24,7 +27,6 @@ class Sampler:
 
     def __init__(self, sampling: Sampling) -> None:
         self._sampling = sampling
-        self._key = mx.random.key(sampling.seed)
         self._processors = make_logits_processors(
             dict(sampling.logit_bias),
             None if sampling.repetition_penalty == 1 else sampling.repetition_penalty,
@@ -60,13 +62,19 @@ class Sampler:
             logprobs = apply_min_p(logprobs, self._sampling.min_p)
         if 0 < self._sampling.top_k < logprobs.shape[-1]:
             logprobs = apply_top_k(logprobs, self._sampling.top_k)
-        self._key, key = mx.random.split(self._key)
+        key = _random_key(self._sampling.seed, len(tokens))
         return mx.random.categorical(logprobs / self._sampling.temperature, axis=-1, key=key)
 
 
 def likeliest(logits: mx.array) -> mx.array:
     """The likeliest token of each row of logits, shape (rows, vocabulary)."""
     return mx.argmax(_logprobs(logits), axis=-1)
+
+
+def _random_key(seed: int, position: int) -> mx.array:
+    # Hashed, because the draws of keys that differ in few bits need not be independent.
+    digest = hashlib.blake2b(f"{seed} {position}".encode(), digest_size=8).digest()
+    return mx.random.key(int.from_bytes(digest))
 
 
 def _logprobs(logits: mx.array) -> mx.array:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from runtime.engine.frames import AnyFrame
 
 
+_GREEDY = Sampling()
+
+
 class Wire(Outbox):
     """An outbox without a thread: keeps what was sent until it is delivered."""
 
@@ -50,9 +53,16 @@ class Pipeline:
         self.cached: dict[int, int] = {}
         self.done: dict[int, str] = {}
 
-    def submit(self, request: int, prompt: Sequence[int], max_tokens: int, end_tokens: Sequence[int] = ()) -> None:
+    def submit(
+        self,
+        request: int,
+        prompt: Sequence[int],
+        max_tokens: int,
+        end_tokens: Sequence[int] = (),
+        sampling: Sampling = _GREEDY,
+    ) -> None:
         self.tokens[request] = []
-        self.give(Submit(request, tuple(prompt), max_tokens, tuple(end_tokens), Sampling()))
+        self.give(Submit(request, tuple(prompt), max_tokens, tuple(end_tokens), sampling))
 
     def give(self, frame: AnyFrame) -> None:
         """Something arrives at the driver."""
