@@ -28,6 +28,7 @@ from runtime.agent.worker_process import WorkerProcess
 if TYPE_CHECKING:
     from aiohttp import web
 
+    from discovery.identity import Identity
     from runtime.engine.orders import AnyReport, Launch
 
 log = logging.getLogger(__name__)
@@ -39,9 +40,10 @@ _OUTGOING_LIMIT = 10_000
 class Job:
     """Serves one controller over ``socket``; every worker that it started is gone when :meth:`serve` returns."""
 
-    def __init__(self, socket: web.WebSocketResponse, listen_host: str, log_folder: Path) -> None:
+    def __init__(self, socket: web.WebSocketResponse, listen_host: str, identity: Identity, log_folder: Path) -> None:
         self._socket = socket
         self._listen_host = listen_host
+        self._identity = identity
         self._log_folder = log_folder
         self._workers: dict[int, WorkerProcess] = {}
         self._waits: set[asyncio.Task[None]] = set()
@@ -91,7 +93,13 @@ class Job:
             self._say(RankReport(rank, report))
 
         log_file = self._log_folder / f"{launch.job[:16]}-rank{rank}.log"
-        worker = WorkerProcess(msgspec.structs.replace(launch, host=self._listen_host), log_file, on_report)
+        launch = msgspec.structs.replace(
+            launch,
+            host=self._listen_host,
+            certificate_path=str(self._identity.certificate_path),
+            key_path=str(self._identity.key_path),
+        )
+        worker = WorkerProcess(launch, log_file, on_report)
         await worker.start()
         self._workers[rank] = worker
         self._waits.add(asyncio.create_task(self._wait(rank, worker), name=f"rank {rank}"))

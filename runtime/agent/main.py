@@ -82,7 +82,7 @@ async def _serve(options: AgentOptions, folder: Path) -> None:
         if sys.platform == "darwin":  # elsewhere the kernel's own files tell all that is asked
             monitor.start()
             stack.push_async_callback(monitor.close)
-        server = AgentServer(LOOPBACK, options.port, load_key(folder), resources, folder / "logs")
+        server = AgentServer(LOOPBACK, options.port, load_key(folder), identity, resources, folder / "logs")
         try:
             port = await server.start()
         except OSError as error:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
+    from discovery.identity import Identity
     from resources.node import NodeResources
 
 log = logging.getLogger(__name__)
@@ -28,9 +29,16 @@ class AgentServer:
     """Serves one node on ``host``; ``resources`` is asked for each request that wants to know."""
 
     def __init__(
-        self, host: str, port: int, key: str, resources: Callable[[], NodeResources], log_folder: Path
+        self,
+        host: str,
+        port: int,
+        key: str,
+        identity: Identity,
+        resources: Callable[[], NodeResources],
+        log_folder: Path,
     ) -> None:
         self._host = host
+        self._identity = identity
         self._wanted_port = port
         self._key = key
         self._resources = resources
@@ -82,7 +90,7 @@ class AgentServer:
         socket = web.WebSocketResponse(heartbeat=HEARTBEAT_SECONDS, max_msg_size=FRAME_LIMIT_BYTES)
         await socket.prepare(request)
         # A task of its own: aiohttp cancels a handler when the client goes, and the workers must be ended even then.
-        task = asyncio.create_task(Job(socket, self._host, self._log_folder).serve(), name="job")
+        task = asyncio.create_task(Job(socket, self._host, self._identity, self._log_folder).serve(), name="job")
         self._jobs[task] = socket
         task.add_done_callback(self._forget)
         await asyncio.shield(task)

@@ -65,12 +65,19 @@ class RankState:
 
     @property
     def hop_address(self) -> Address:
-        return Address(self.node.host, self.hop_port)
+        return Address(self.node.host, self.hop_port, self.node.certificate)
 
 
-def rank_states(request: SessionRequest, job: str, key: bytes, *, prefix_token_limit: int = 0) -> list[RankState]:
-    """One state for each rank of the plan, in rank order: stages in model order, ranks of a stage side by side."""
+def rank_states(
+    request: SessionRequest, job: str, key: bytes, controller: str = "", *, prefix_token_limit: int = 0
+) -> list[RankState]:
+    """One state for each rank of the plan, in rank order: stages in model order, ranks of a stage side by side.
+
+    ``controller`` is the certificate of whoever will speak with the driver, as PEM.
+    """
     nodes = {node.resources.node_id: node for node in request.nodes}
+    planned_ids = {rank.node_id for stage in request.plan.stages for rank in stage.ranks}
+    certificates = dict.fromkeys([controller, *(nodes[node_id].certificate for node_id in planned_ids)])
     states: list[RankState] = []
     for stage_index, stage in enumerate(request.plan.stages):
         for rank_in_stage, planned in enumerate(stage.ranks):
@@ -88,6 +95,8 @@ def rank_states(request: SessionRequest, job: str, key: bytes, *, prefix_token_l
                 rank_in_stage=rank_in_stage,
                 ranks_in_stage=len(stage.ranks),
                 prefix_token_limit=prefix_token_limit,
+                callers=tuple(filter(None, certificates)),
+                controller=controller,
             )
             states.append(RankState(len(states), stage_index, rank_in_stage, planned, node, launch))
     return states
@@ -98,9 +107,10 @@ def connect_order(state: RankState, states: Sequence[RankState]) -> Connect:
     group = [other for other in states if other.stage == state.stage]
     ring = tuple(Address(other.node.host, other.ring_port) for other in group) if len(group) > 1 else ()
     if not state.launch.is_leader:
-        return Connect(ring=ring)
-    next_stage = None
+        return Connect(ring=ring, caller=group[0].node.certificate)
+    next_stage, caller = None, ""
     if state.launch.stage_count > 1:
-        after = (state.stage + 1) % state.launch.stage_count
-        next_stage = next(other.hop_address for other in states if other.stage == after and other.launch.is_leader)
-    return Connect(next_stage, tuple(other.hop_address for other in group[1:]), ring)
+        leaders = [other for other in states if other.launch.is_leader]
+        next_stage = leaders[(state.stage + 1) % len(leaders)].hop_address
+        caller = leaders[state.stage - 1].node.certificate  # of the first stage: the last one, which sends tokens back
+    return Connect(next_stage, tuple(other.hop_address for other in group[1:]), ring, caller)

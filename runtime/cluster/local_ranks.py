@@ -1,6 +1,7 @@
 """The ranks of a plan as worker processes of this very process: no agents, no text, token ids in and out.
 
 For checking a split against the whole model, and for benchmarks. A session (session.py) is the same over agents.
+All ranks and the caller share one certificate, made for the occasion.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+import msgspec
+
+from discovery.identity import temporary_identity
 from resources.node import NodeResources, Versions
 from runtime.agent.worker_process import WorkerProcess
 from runtime.cluster.driver_link import DriverLink
@@ -39,14 +43,10 @@ class LocalRanks:
     """An async context: inside it the model is loaded and ``send`` and ``frames`` speak with the driver."""
 
     def __init__(self, plan: Plan, model_folder: Path) -> None:
-        nodes = {rank.node_id: rank.node_name for stage in plan.stages for rank in stage.ranks}
-        known = tuple(
-            KnownNode(_LOOPBACK, 0, NodeResources(node_id, name, "", 0, 0, virtual=True, versions=_UNKNOWN))
-            for node_id, name in nodes.items()
-        )
+        self._plan = plan
+        self._model_folder = model_folder
         self._key = secrets.token_bytes(32)
-        request = SessionRequest(plan, str(model_folder), known, "")
-        self.ranks: list[RankState] = rank_states(request, secrets.token_hex(16), self._key)
+        self.ranks: list[RankState] = []
         self.frames: asyncio.Queue[AnyFrame | PomonaError] = asyncio.Queue()
         """What the driver says; an error ends it."""
         self._stack = AsyncExitStack()
@@ -92,8 +92,13 @@ class LocalRanks:
 
     async def _start(self) -> None:
         logs = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="pomona-ranks-")))
+        identity = self._stack.enter_context(temporary_identity())
+        self.ranks = self._rank_states(identity.certificate_pem)
         for rank in self.ranks:
-            worker = WorkerProcess(rank.launch, logs / f"rank{rank.rank}.log", partial(self._on_report, rank))
+            launch = msgspec.structs.replace(
+                rank.launch, certificate_path=str(identity.certificate_path), key_path=str(identity.key_path)
+            )
+            worker = WorkerProcess(launch, logs / f"rank{rank.rank}.log", partial(self._on_report, rank))
             await worker.start()
             self._workers.append(worker)
             watching = asyncio.create_task(self._watch(rank, worker), name=f"rank {rank.rank}")
@@ -106,6 +111,17 @@ class LocalRanks:
         address = self.ranks[0].hop_address
         self._link = await DriverLink.open(address, self._key, self.frames.put_nowait, self._fail)
         self._stack.push_async_callback(self._link.close)
+
+    def _rank_states(self, certificate: str) -> list[RankState]:
+        nodes = {rank.node_id: rank.node_name for stage in self._plan.stages for rank in stage.ranks}
+        known = tuple(
+            KnownNode(
+                _LOOPBACK, 0, NodeResources(node_id, name, "", 0, 0, virtual=True, versions=_UNKNOWN), certificate
+            )
+            for node_id, name in nodes.items()
+        )
+        request = SessionRequest(self._plan, str(self._model_folder), known, "")
+        return rank_states(request, secrets.token_hex(16), self._key, certificate)
 
     def _on_report(self, rank: RankState, report: AnyReport) -> None:
         rank.take(report)

@@ -44,6 +44,8 @@ class KnownNode(msgspec.Struct, frozen=True):
     host: str
     port: int
     resources: NodeResources
+    certificate: str = ""
+    """The one that its id is the fingerprint of, as PEM."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,8 @@ class Address(msgspec.Struct, frozen=True):
 
     host: str
     port: int
+    certificate: str = ""
+    """What the node there must show, as PEM."""
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"

@@ -37,6 +37,14 @@ class Launch(Order, frozen=True, tag="launch"):
     prefix_token_limit: Annotated[int, Meta(ge=0)] = 0
     """How many tokens of finished sequences the driver keeps for prompts that begin alike."""
 
+    certificate_path: str = ""
+    """This node's certificate, as a PEM file; the agent fills in its own, here and in ``key_path``."""
+    key_path: str = ""
+    callers: tuple[str, ...] = ()
+    """Certificates, as PEM, of the other nodes of the job and of its controller: nobody else may call this rank."""
+    controller: str = ""
+    """The controller's certificate, as PEM: it alone may send the driver requests and read what comes of them."""
+
     @property
     def is_driver(self) -> bool:
         return self.stage == 0 and self.rank_in_stage == 0
@@ -56,6 +64,8 @@ class Connect(Order, frozen=True, tag="connect"):
     """The other ranks of this stage, to whom its leader hands every frame."""
     ring: tuple[Address, ...] = ()
     """The ranks of a tensor group in order, for MLX's own connections; empty for a stage of one rank."""
+    caller: str = ""
+    """What the rank that sends to us must show, as PEM: its node's certificate. Empty if no rank does."""
 
 
 class Quit(Order, frozen=True, tag="quit"):
