@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 SERVICE_TYPE = "_pomona._tcp.local."
-LOOPBACK = ("127.0.0.1",)
-"""Where agents are announced and looked for until pairing decides who else may know of them."""
-
 FORMAT_VERSION = "1"
 SHORT_ID_DIGITS = 12
 MAX_NAME_BYTES = 63

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from resources.interfaces import lan_addresses
+from discovery.interfaces import lan_addresses
 from resources.processes import orphan_workers, port_holder
 from resources.survey import ask_memory, ask_power
 from runtime.agent.key import data_folder

@@ -14,9 +14,10 @@ from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZerocon
 
 from discovery import beacon as beacon_module
 from discovery import browser as browser_module
-from discovery.announcement import LOOPBACK, SERVICE_TYPE, Sighting, encode_txt, host_name, instance_name
+from discovery.announcement import SERVICE_TYPE, Sighting, encode_txt, host_name, instance_name
 from discovery.beacon import Beacon, NodeIdTaken
 from discovery.browser import Browser
+from discovery.interfaces import LOOPBACK
 from tests.discovery.seen import Seen
 
 ROOT = Path(__file__).parents[2]
@@ -63,7 +64,7 @@ async def test_agents_are_seen_by_name_and_port_and_leave_when_they_say_goodbye(
     )
     await seen.until(lambda events: len(events) == 3)
     assert set(seen.events) == {
-        ("added", Sighting(node_id, f"Mac {index}", beacon.boot_id, LOOPBACK, 5001 + index))
+        ("added", Sighting(node_id, f"Mac {index}", beacon.boot_id, (LOOPBACK,), 5001 + index))
         for index, (node_id, beacon) in enumerate(zip(ids, beacons, strict=True))
     }
     await beacons[1].close()
@@ -117,7 +118,7 @@ async def announce(zeroconf: AsyncZeroconf, name: str, properties: dict[str, str
         port=5001,
         properties=properties,
         server=host_name(node_id),
-        parsed_addresses=list(LOOPBACK),
+        parsed_addresses=[LOOPBACK],
     )
     _announced = await zeroconf.async_register_service(info, cooperating_responders=True)
 
@@ -127,7 +128,7 @@ async def test_bad_announcements_are_passed_over(opened, caplog):
     bad_id, odd_id, good_id = new_id(), new_id(), new_id()
     seen = Seen(bad_id, odd_id, good_id)
     await new_browser(opened, seen)
-    zeroconf = AsyncZeroconf(interfaces=list(LOOPBACK))
+    zeroconf = AsyncZeroconf(interfaces=[LOOPBACK])
     opened.push_async_callback(zeroconf.async_close)
     txt = encode_txt(bad_id, "Bad", "0011223344556677", 5001)
     await announce(zeroconf, instance_name(bad_id), txt | {"port": "99999"}, bad_id)

@@ -15,7 +15,7 @@ import msgspec
 import psutil
 import pytest
 
-from resources.interfaces import lan_addresses
+from discovery.interfaces import lan_addresses
 from resources.node import Battery
 from resources.processes import orphan_workers
 from resources.survey import MacPower
