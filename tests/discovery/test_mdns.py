@@ -112,7 +112,12 @@ async def test_a_second_agent_with_the_same_id_is_refused(opened, monkeypatch):
 
 async def announce(zeroconf: AsyncZeroconf, name: str, properties: dict[str, str], node_id: str) -> None:
     """Announce what no Pomona agent would."""
-    info = AsyncServiceInfo(
+    info = info_of(name, properties, node_id)
+    _announced = await zeroconf.async_register_service(info, cooperating_responders=True)
+
+
+def info_of(name: str, properties: dict[str, str], node_id: str) -> AsyncServiceInfo:
+    return AsyncServiceInfo(
         SERVICE_TYPE,
         name,
         port=5001,
@@ -120,7 +125,6 @@ async def announce(zeroconf: AsyncZeroconf, name: str, properties: dict[str, str
         server=host_name(node_id),
         parsed_addresses=[LOOPBACK],
     )
-    _announced = await zeroconf.async_register_service(info, cooperating_responders=True)
 
 
 async def test_bad_announcements_are_passed_over(opened, caplog):
@@ -139,6 +143,23 @@ async def test_bad_announcements_are_passed_over(opened, caplog):
     assert [(change, sighting.name) for change, sighting in seen.events] == [("added", "Good")]
     assert "port 99999" in caplog.text
     assert "no agent has such a name" in caplog.text
+
+
+async def test_a_name_that_changes_all_the_time_is_told_now_and_then(opened):
+    node_id = new_id()
+    seen = Seen(node_id)
+    await new_browser(opened, seen, refresh_seconds=1.0)
+    zeroconf = AsyncZeroconf(interfaces=[LOOPBACK])
+    opened.push_async_callback(zeroconf.async_close)
+    boots = [secrets.token_hex(8) for _ in range(60)]
+    await announce(zeroconf, instance_name(node_id), encode_txt(node_id, "Odd", boots[0], 5001), node_id)
+    await seen.until(bool)
+    for boot_id in boots[1:]:
+        info = info_of(instance_name(node_id), encode_txt(node_id, "Odd", boot_id, 5001), node_id)
+        _announced = await zeroconf.async_update_service(info)
+        await asyncio.sleep(0.02)
+    await seen.until(lambda events: events[-1][1].boot_id == boots[-1])
+    assert len(seen.events) < 20
 
 
 @pytest.mark.usefixtures("short_probe")
