@@ -13,9 +13,9 @@ from runtime.agent.messages import (
     HEARTBEAT_SECONDS,
     JOB_PATH,
     AgentMessage,
-    ConnectRank,
     ControllerMessage,
     EndJob,
+    OrderRank,
     StartRank,
     decode_from_agent,
     encode,
@@ -25,7 +25,7 @@ from runtime.errors import PomonaError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from runtime.engine.orders import Connect, Launch
+    from runtime.engine.orders import Connect, Launch, Quit, Rebuild
 
 _CONNECT_SECONDS = 5.0
 
@@ -60,9 +60,9 @@ class JobClient:
         """Have a worker started."""
         await self._send(StartRank(launch))
 
-    async def connect_rank(self, rank: int, connect: Connect) -> None:
-        """Tell a worker whom to connect to."""
-        await self._send(ConnectRank(rank, connect))
+    async def order_rank(self, rank: int, order: Connect | Rebuild | Quit) -> None:
+        """Pass an order to a worker."""
+        await self._send(OrderRank(rank, order))
 
     async def end(self) -> None:
         """Have all workers of the job on this node ended; ``JobEnded`` comes among the messages."""

@@ -12,11 +12,11 @@ from aiohttp import WSMsgType
 
 from runtime.agent.messages import (
     AgentMessage,
-    ConnectRank,
     ControllerMessage,
     EndJob,
     JobEnded,
     JobRefused,
+    OrderRank,
     RankExited,
     RankReport,
     StartRank,
@@ -24,12 +24,13 @@ from runtime.agent.messages import (
     encode,
 )
 from runtime.agent.worker_process import WorkerProcess
+from runtime.engine.orders import Rebuild
 
 if TYPE_CHECKING:
     from aiohttp import web
 
     from discovery.identity import Identity
-    from runtime.engine.orders import AnyReport, Launch
+    from runtime.engine.orders import AnyReport, Connect, Launch, Quit
 
 log = logging.getLogger(__name__)
 
@@ -73,9 +74,9 @@ class Job:
         match message:
             case StartRank(launch):
                 await self._start(launch)
-            case ConnectRank(rank, connect):
+            case OrderRank(rank, order):
                 if rank in self._workers:
-                    await self._workers[rank].order(connect)
+                    await self._order(self._workers[rank], order)
             case EndJob():
                 await self._end_workers()
                 self._say(JobEnded())
@@ -93,16 +94,24 @@ class Job:
             self._say(RankReport(rank, report))
 
         log_file = self._log_folder / f"{launch.job[:16]}-rank{rank}.log"
-        launch = msgspec.structs.replace(
+        worker = WorkerProcess(self._ours(launch), log_file, on_report)
+        await worker.start()
+        self._workers[rank] = worker
+        self._waits.add(asyncio.create_task(self._wait(rank, worker), name=f"rank {rank}"))
+
+    async def _order(self, worker: WorkerProcess, order: Connect | Rebuild | Quit) -> None:
+        if isinstance(order, Rebuild):
+            order = Rebuild(self._ours(order.launch))
+        await worker.order(order)
+
+    def _ours(self, launch: Launch) -> Launch:
+        """With what this node alone decides."""
+        return msgspec.structs.replace(
             launch,
             host=self._listen_host,
             certificate_path=str(self._identity.certificate_path),
             key_path=str(self._identity.key_path),
         )
-        worker = WorkerProcess(launch, log_file, on_report)
-        await worker.start()
-        self._workers[rank] = worker
-        self._waits.add(asyncio.create_task(self._wait(rank, worker), name=f"rank {rank}"))
 
     async def _wait(self, rank: int, worker: WorkerProcess) -> None:
         status = await worker.wait()

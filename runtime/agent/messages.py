@@ -7,7 +7,13 @@ from __future__ import annotations
 
 import msgspec
 
-from runtime.engine.orders import AnyReport, Connect, Launch  # msgspec resolves the annotations when it decodes
+from runtime.engine.orders import (  # msgspec resolves the annotations when it decodes
+    AnyReport,
+    Connect,
+    Launch,
+    Quit,
+    Rebuild,
+)
 
 JOB_PATH = "/v1/job"
 NODE_PATH = "/v1/node"
@@ -36,11 +42,11 @@ class StartRank(JobMessage, frozen=True, tag="start_rank"):
     launch: Launch
 
 
-class ConnectRank(JobMessage, frozen=True, tag="connect_rank"):
+class OrderRank(JobMessage, frozen=True, tag="order_rank"):
     """Pass this order to a rank that was started here."""
 
     rank: int
-    connect: Connect
+    order: Connect | Rebuild | Quit
 
 
 class EndJob(JobMessage, frozen=True, tag="end_job"):
@@ -71,7 +77,7 @@ class JobEnded(JobMessage, frozen=True, tag="job_ended"):
     """No worker of the job is left on this node."""
 
 
-ControllerMessage = StartRank | ConnectRank | EndJob
+ControllerMessage = StartRank | OrderRank | EndJob
 AgentMessage = RankReport | RankExited | JobRefused | JobEnded
 
 _encoder = msgspec.json.Encoder()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from runtime.cluster.messages import Finished, Text, Throughput
 from runtime.cluster.throughput import RateMeter
 from runtime.engine.frames import Done, Generated, Prefilled
@@ -14,20 +16,24 @@ if TYPE_CHECKING:
 
     from runtime.cluster.messages import FinishReason, ServerMessage
     from runtime.cluster.text import TextStream
-    from runtime.engine.frames import AnyFrame
+    from runtime.engine.frames import AnyFrame, Submit
 
 
 class _Answer:
-    def __init__(self, request_id: str, prompt_tokens: int, stream: TextStream, arrived_seconds: float) -> None:
+    def __init__(self, request_id: str, submit: Submit, stream: TextStream, arrived_seconds: float) -> None:
         self.request_id = request_id
-        self.prompt_tokens = prompt_tokens
+        self.submit = submit
         self.stream = stream
         self.arrived_seconds = arrived_seconds
         self.first_token_seconds: float | None = None
         self.last_token_seconds = arrived_seconds
-        self.tokens = 0
+        self.tokens: list[int] = []
         self.prefilled_tokens = 0
         self.cached_tokens = 0
+
+    @property
+    def prompt_tokens(self) -> int:
+        return len(self.submit.prompt)
 
     def finished(self, reason: FinishReason) -> Finished:
         first = self.last_token_seconds if self.first_token_seconds is None else self.first_token_seconds
@@ -37,9 +43,9 @@ class _Answer:
             finish_reason=reason,
             prompt_tokens=self.prompt_tokens,
             cached_tokens=self.cached_tokens,
-            completion_tokens=self.tokens,
+            completion_tokens=len(self.tokens),
             ttft_seconds=first - self.arrived_seconds,
-            decode_tokens_per_second=(self.tokens - 1) / decode_seconds if decode_seconds > 0 else 0.0,
+            decode_tokens_per_second=(len(self.tokens) - 1) / decode_seconds if decode_seconds > 0 else 0.0,
         )
 
 
@@ -62,14 +68,35 @@ class Answers:
         """Requests without an end."""
         return len(self._answers)
 
-    def begin(self, request_id: str, prompt_tokens: int, stream: TextStream, arrived_seconds: float) -> int:
-        """Register a request; returns the number to submit it under."""
+    def begin(self, request_id: str, submit: Submit, stream: TextStream, arrived_seconds: float) -> Submit:
+        """Register a request; returns ``submit`` with the number that it goes under."""
         number = self._next_number
         self._next_number += 1
-        self._answers[number] = _Answer(request_id, prompt_tokens, stream, arrived_seconds)
+        submit = msgspec.structs.replace(submit, request=number)
+        self._answers[number] = _Answer(request_id, submit, stream, arrived_seconds)
         self._numbers[request_id] = number
         self.last_sign_seconds = time.monotonic()
-        return number
+        return submit
+
+    def unfinished(self) -> list[Submit]:
+        """What a new driver has to be told: each open request, its prompt with what was answered so far.
+
+        An answer that has all its tokens, of which the last driver's word did not come any more, ends here.
+        """
+        submits: list[Submit] = []
+        for number, answer in list(self._answers.items()):
+            left = answer.submit.max_tokens - len(answer.tokens)
+            if left > 0:
+                prompt = (*answer.submit.prompt, *answer.tokens)
+                submits.append(msgspec.structs.replace(answer.submit, prompt=prompt, max_tokens=left))
+            else:
+                self._finish(number, "length")
+        return submits
+
+    def cancel(self, number: int) -> None:
+        """End an answer that no driver works on now."""
+        if number in self._answers:
+            self._finish(number, "cancelled")
 
     def number_of(self, request_id: str) -> int | None:
         """The number of a request that still runs."""
@@ -84,14 +111,19 @@ class Answers:
                 for number, token in zip(numbers, tokens, strict=True):
                     self._on_token(number, token, now)
             case Prefilled(number, prompt_tokens, cached_tokens) if answer := self._answers.get(number):
-                answer.cached_tokens = cached_tokens
+                if not answer.tokens:  # afterwards it is done again on a rebuilt pipeline, answer included
+                    answer.cached_tokens = cached_tokens
                 self._prefill_rate.add(now, prompt_tokens - max(answer.prefilled_tokens, cached_tokens))
                 answer.prefilled_tokens = prompt_tokens
-            case Done(number, reason) if answer := self._answers.pop(number, None):
-                del self._numbers[answer.request_id]
-                if rest := answer.stream.finish():
-                    self._publish(Text(answer.request_id, rest, ()))
-                self._publish(answer.finished(reason))
+            case Done(number, reason) if number in self._answers:
+                self._finish(number, reason)
+
+    def _finish(self, number: int, reason: FinishReason) -> None:
+        answer = self._answers.pop(number)
+        del self._numbers[answer.request_id]
+        if rest := answer.stream.finish():
+            self._publish(Text(answer.request_id, rest, ()))
+        self._publish(answer.finished(reason))
 
     def _on_token(self, number: int, token: int, now: float) -> None:
         answer = self._answers.get(number)
@@ -100,7 +132,7 @@ class Answers:
         if answer.first_token_seconds is None:
             answer.first_token_seconds = now
         answer.last_token_seconds = now
-        answer.tokens += 1
+        answer.tokens.append(token)
         self._publish(Text(answer.request_id, answer.stream.add(token), (token,)))
 
     def throughput(self) -> Throughput:

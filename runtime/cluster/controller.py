@@ -26,6 +26,7 @@ from runtime.cluster.messages import (
     Chat,
     ClientMessage,
     Opened,
+    Resplit,
     ServerMessage,
     Stop,
 )
@@ -140,6 +141,8 @@ class _Controller:
                 await self.session.chat(message)
             case Cancel():
                 await self.session.cancel(message)
+            case Resplit():
+                self.session.resplit(message)
             case Stop():
                 self.session.stop()
 

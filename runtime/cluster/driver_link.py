@@ -11,9 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Self
 
 from runtime.engine import hop
-from runtime.engine.hop import EVENTS_ROLE, REQUESTS_ROLE, HopError, Receiver, Sender
+from runtime.engine.hop import EVENTS_ROLE, REQUESTS_ROLE, HopError, Receiver, Sender, role_in
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
 
     from runtime.engine.frames import AnyFrame
@@ -40,11 +41,20 @@ class DriverLink:
 
     @classmethod
     async def open(
-        cls, address: Address, key: bytes, on_frame: Callable[[AnyFrame], None], on_lost: Callable[[str], None]
+        cls,
+        address: Address,
+        key: bytes,
+        epoch: int,
+        on_frame: Callable[[AnyFrame], None],
+        on_lost: Callable[[str], None],
     ) -> Self:
-        """Dial the driver. Raises :class:`HopError` if it does not answer or is somebody else."""
-        events = await asyncio.to_thread(hop.dial, address, key, EVENTS_ROLE, within_seconds=_DIAL_SECONDS)
-        requests = await asyncio.to_thread(hop.dial, address, key, REQUESTS_ROLE, within_seconds=_DIAL_SECONDS)
+        """Dial the driver of this epoch. Raises :class:`HopError` if it does not answer or is somebody else."""
+
+        def dial(role: str) -> socket.socket:
+            return hop.dial(address, key, role_in(epoch, role), within_seconds=_DIAL_SECONDS)
+
+        events = await asyncio.to_thread(dial, EVENTS_ROLE)
+        requests = await asyncio.to_thread(dial, REQUESTS_ROLE)
         return cls(Sender(requests), Receiver(events, payload_limit_bytes=0), on_frame, on_lost)
 
     async def send(self, frame: AnyFrame) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from runtime.cluster.nodes import KnownNode  # msgspec resolves the annotation when it decodes
 from runtime.engine.hop import Address
-from runtime.engine.orders import Connect, Launch, Listening, Loaded, Progress, StepStatistics, WorkerFailed
+from runtime.engine.orders import Connect, Launch, Listening, Loaded, Progress, StepStatistics
 from runtime.planning.plan import Plan  # msgspec resolves the annotation when it decodes
 
 if TYPE_CHECKING:
@@ -30,73 +30,96 @@ class SessionRequest(msgspec.Struct, frozen=True):
     """Opens the agents, and this controller to its front ends."""
 
 
+@dataclass(frozen=True, slots=True)
+class JobFacts:
+    """What is the same for every rank of a job, in every epoch."""
+
+    job: str
+    key: bytes
+    model_folder: str
+    controller: str = ""
+    """The certificate of whoever will speak with the driver, as PEM."""
+    prefix_token_limit: int = 0
+
+
 @dataclass(slots=True)
 class RankState:
     """What the controller knows of one rank. The first block is fixed, the second grows while it starts."""
 
     rank: int
+    """Its place in the pipeline."""
     stage: int
     rank_in_stage: int
     planned: RankPlan
     node: KnownNode
     launch: Launch
 
+    number: int = 0
+    """Of its worker in the job, which stays when the pipeline is rebuilt."""
+    is_new: bool = True
+    """Whether its worker is started for this epoch."""
     phase: LoadPhase = "starting"
     loaded_bytes: int = 0
     hop_port: int = 0
     ring_port: int = 0
     held_bytes: int = 0
+    read_bytes: int = 0
     statistics: StepStatistics | None = None
     last_sign_seconds: float = field(default=0.0)
 
-    def take(self, report: AnyReport) -> None:
-        """Remember what the worker reported."""
+    def give_number(self, number: int, *, is_new: bool) -> None:
+        """Say which worker it is."""
+        self.number, self.is_new = number, is_new
+        self.launch = msgspec.structs.replace(self.launch, rank=number)
+
+    def take(self, report: AnyReport) -> bool:
+        """Remember what the worker reported; returns whether loading went on. Reports of another epoch are late."""
         match report:
-            case Listening(port, ring_port):
+            case Listening(port, ring_port, epoch) if epoch == self.launch.epoch:
                 self.hop_port, self.ring_port = port, ring_port
-            case Progress(phase, loaded_bytes):
+            case Progress(phase, loaded_bytes, epoch) if epoch == self.launch.epoch:
                 self.phase, self.loaded_bytes = phase, loaded_bytes
-            case Loaded(held_bytes):
-                self.phase, self.held_bytes, self.loaded_bytes = "ready", held_bytes, self.planned.weight_bytes
+                return True
+            case Loaded(held_bytes, read_bytes, epoch) if epoch == self.launch.epoch:
+                self.phase, self.held_bytes, self.read_bytes = "ready", held_bytes, read_bytes
+                self.loaded_bytes = self.planned.weight_bytes
+                return True
             case StepStatistics():
                 self.statistics = report
-            case WorkerFailed():
+            case _:
                 pass
+        return False
 
     @property
     def hop_address(self) -> Address:
         return Address(self.node.host, self.hop_port, self.node.certificate)
 
 
-def rank_states(
-    request: SessionRequest, job: str, key: bytes, controller: str = "", *, prefix_token_limit: int = 0
-) -> list[RankState]:
-    """One state for each rank of the plan, in rank order: stages in model order, ranks of a stage side by side.
-
-    ``controller`` is the certificate of whoever will speak with the driver, as PEM.
-    """
-    nodes = {node.resources.node_id: node for node in request.nodes}
-    planned_ids = {rank.node_id for stage in request.plan.stages for rank in stage.ranks}
-    certificates = dict.fromkeys([controller, *(nodes[node_id].certificate for node_id in planned_ids)])
+def rank_states(facts: JobFacts, plan: Plan, nodes: Sequence[KnownNode], epoch: int = 0) -> list[RankState]:
+    """One state for each rank of the plan, in rank order: stages in model order, ranks of a stage side by side."""
+    by_id = {node.resources.node_id: node for node in nodes}
+    planned_ids = {rank.node_id for stage in plan.stages for rank in stage.ranks}
+    certificates = dict.fromkeys([facts.controller, *(by_id[node_id].certificate for node_id in planned_ids)])
     states: list[RankState] = []
-    for stage_index, stage in enumerate(request.plan.stages):
+    for stage_index, stage in enumerate(plan.stages):
         for rank_in_stage, planned in enumerate(stage.ranks):
-            node = nodes[planned.node_id]
+            node = by_id[planned.node_id]
             launch = Launch(
-                job=job,
-                key=key,
+                job=facts.job,
+                key=facts.key,
                 host=node.host,
-                model_folder=request.model_folder,
+                model_folder=facts.model_folder,
                 rank=len(states),
                 first_layer=stage.first_layer,
                 end_layer=stage.last_layer + 1,
                 stage=stage_index,
-                stage_count=len(request.plan.stages),
+                stage_count=len(plan.stages),
                 rank_in_stage=rank_in_stage,
                 ranks_in_stage=len(stage.ranks),
-                prefix_token_limit=prefix_token_limit,
+                epoch=epoch,
+                prefix_token_limit=facts.prefix_token_limit,
                 callers=tuple(filter(None, certificates)),
-                controller=controller,
+                controller=facts.controller,
             )
             states.append(RankState(len(states), stage_index, rank_in_stage, planned, node, launch))
     return states

@@ -19,19 +19,19 @@ import msgspec
 from discovery.identity import temporary_identity
 from resources.node import NodeResources, Versions
 from runtime.agent.worker_process import WorkerProcess
+from runtime.cluster.crew import Crew
 from runtime.cluster.driver_link import DriverLink
-from runtime.cluster.launch import SessionRequest, connect_order, rank_states
+from runtime.cluster.launch import JobFacts
 from runtime.cluster.nodes import KnownNode
-from runtime.engine.orders import WorkerFailed
+from runtime.engine.orders import PeerLost, Rebuild, WorkerFailed
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import TracebackType
 
     from runtime.cluster.launch import RankState
     from runtime.engine.frames import AnyFrame
-    from runtime.engine.orders import AnyReport
+    from runtime.engine.orders import AnyReport, Connect, Launch, Quit
     from runtime.planning.plan import Plan
 
 _LOOPBACK = "127.0.0.1"
@@ -40,29 +40,30 @@ _UNKNOWN = Versions("", "", "", "", "")
 
 
 class LocalRanks:
-    """An async context: inside it the model is loaded and ``send`` and ``frames`` speak with the driver."""
+    """An async context: inside it the model is loaded and :meth:`send` and :meth:`next_frame` speak with the driver."""
 
-    def __init__(self, plan: Plan, model_folder: Path) -> None:
+    def __init__(self, plan: Plan, model_folder: Path, *, prefix_token_limit: int = 0) -> None:
+        self._stack = AsyncExitStack()
+        self._identity = self._stack.enter_context(temporary_identity())
         self._plan = plan
-        self._model_folder = model_folder
         self._key = secrets.token_bytes(32)
-        self.ranks: list[RankState] = []
+        certificate = self._identity.certificate_pem
+        facts = JobFacts(secrets.token_hex(16), self._key, str(model_folder), certificate, prefix_token_limit)
+        self._crew = Crew(self, facts, lambda _rank: None)
         self.frames: asyncio.Queue[AnyFrame | PomonaError] = asyncio.Queue()
         """What the driver says; an error ends it."""
-        self._stack = AsyncExitStack()
-        self._changed = asyncio.Event()
         self._error: PomonaError | None = None
         self._ending = False
         self._link: DriverLink | None = None
-        self._workers: list[WorkerProcess] = []
+        self._logs = Path()
+        self._workers: dict[int, WorkerProcess] = {}
+        self._watches: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
         try:
-            async with asyncio.timeout(_START_SECONDS):
-                await self._start()
-        except TimeoutError:
-            await self._stack.aclose()
-            raise PomonaError(f"The ranks were not ready within {_START_SECONDS:.0f} s.") from None
+            self._logs = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="pomona-ranks-")))
+            self._stack.push_async_callback(self._end_workers)
+            await self._build(self._plan)
         except BaseException:
             await self._stack.aclose()
             raise
@@ -72,6 +73,15 @@ class LocalRanks:
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         await self._stack.aclose()
+
+    @property
+    def ranks(self) -> list[RankState]:
+        """The ranks of the plan, in order."""
+        return self._crew.ranks
+
+    async def rebuild(self, plan: Plan) -> None:
+        """Go over to another plan of the same model. Requests that run are lost: submit them again."""
+        await self._build(plan)
 
     async def send(self, frame: AnyFrame) -> None:
         """Give the driver a request."""
@@ -88,65 +98,86 @@ class LocalRanks:
     @property
     def pids(self) -> list[int]:
         """The worker processes, in rank order."""
-        return [worker.pid for worker in self._workers]
+        return [self._workers[rank.number].pid for rank in self._crew.ranks]
 
-    async def _start(self) -> None:
-        logs = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="pomona-ranks-")))
-        identity = self._stack.enter_context(temporary_identity())
-        self.ranks = self._rank_states(identity.certificate_pem)
-        for rank in self.ranks:
-            launch = msgspec.structs.replace(
-                rank.launch, certificate_path=str(identity.certificate_path), key_path=str(identity.key_path)
-            )
-            worker = WorkerProcess(launch, logs / f"rank{rank.rank}.log", partial(self._on_report, rank))
-            await worker.start()
-            self._workers.append(worker)
-            watching = asyncio.create_task(self._watch(rank, worker), name=f"rank {rank.rank}")
-            self._stack.push_async_callback(asyncio.wait, {watching})
-        self._stack.push_async_callback(self._end_workers)
-        await self._until(lambda: all(rank.hop_port for rank in self.ranks))
-        for rank, worker in zip(self.ranks, self._workers, strict=True):
-            await worker.order(connect_order(rank, self.ranks))
-        await self._until(lambda: all(rank.phase == "ready" for rank in self.ranks))
-        address = self.ranks[0].hop_address
-        self._link = await DriverLink.open(address, self._key, self.frames.put_nowait, self._fail)
-        self._stack.push_async_callback(self._link.close)
+    # What the crew asks -------------------------------------------------------------------------------------------
 
-    def _rank_states(self, certificate: str) -> list[RankState]:
-        nodes = {rank.node_id: rank.node_name for stage in self._plan.stages for rank in stage.ranks}
+    async def start(self, rank: RankState) -> None:
+        """As :class:`runtime.cluster.crew.Hands`."""
+        number = rank.number
+        worker = WorkerProcess(
+            self._ours(rank.launch), self._logs / f"rank{number}.log", partial(self._on_report, number)
+        )
+        await worker.start()
+        self._workers[number] = worker
+        self._watches.append(asyncio.create_task(self._watch(number, worker), name=f"rank {number}"))
+
+    async def order(self, rank: RankState, order: Connect | Rebuild | Quit) -> None:
+        """As :class:`runtime.cluster.crew.Hands`."""
+        if isinstance(order, Rebuild):
+            order = Rebuild(self._ours(order.launch))
+        await self._workers[rank.number].order(order)
+
+    def _ours(self, launch: Launch) -> Launch:
+        return msgspec.structs.replace(
+            launch,
+            certificate_path=str(self._identity.certificate_path),
+            key_path=str(self._identity.key_path),
+        )
+
+    async def _build(self, plan: Plan) -> None:
+        nodes = {rank.node_id: rank.node_name for stage in plan.stages for rank in stage.ranks}
         known = tuple(
             KnownNode(
-                _LOOPBACK, 0, NodeResources(node_id, name, "", 0, 0, virtual=True, versions=_UNKNOWN), certificate
+                _LOOPBACK,
+                0,
+                NodeResources(node_id, name, "", 0, 0, virtual=True, versions=_UNKNOWN),
+                self._identity.certificate_pem,
             )
             for node_id, name in nodes.items()
         )
-        request = SessionRequest(self._plan, str(self._model_folder), known, "")
-        return rank_states(request, secrets.token_hex(16), self._key, certificate)
+        before, self._link = self._link, None
+        try:
+            async with asyncio.timeout(_START_SECONDS):
+                await self._crew.build(plan, known)
+        except TimeoutError:
+            raise PomonaError(f"The ranks were not ready within {_START_SECONDS:.0f} s.") from None
+        if before is not None:
+            await before.close()
+        driver, epoch = self.ranks[0].hop_address, self._crew.epoch
+        self._link = await DriverLink.open(
+            driver, self._key, epoch, self.frames.put_nowait, partial(self._on_link_lost, epoch)
+        )
 
-    def _on_report(self, rank: RankState, report: AnyReport) -> None:
-        rank.take(report)
-        if isinstance(report, WorkerFailed):
-            self._fail(f"Rank {rank.rank}: {report.reason}")
-        self._changed.set()
+    def _on_link_lost(self, epoch: int, reason: str) -> None:
+        if epoch == self._crew.epoch:
+            self._fail(f"The driver is gone: {reason}.")
 
-    async def _watch(self, rank: RankState, worker: WorkerProcess) -> None:
+    def _on_report(self, number: int, report: AnyReport) -> None:
+        rank = self._crew.take(number, report)
+        if rank is None:
+            return
+        match report:
+            case WorkerFailed(reason):
+                self._fail(f"Rank {rank.rank}: {reason}")
+            case PeerLost(reason, epoch) if epoch == self._crew.epoch:
+                self._fail(f"Rank {rank.rank}: {reason}")
+
+    async def _watch(self, number: int, worker: WorkerProcess) -> None:
         status = await worker.wait()
-        if not self._ending:
+        rank = self._crew.rank(number)
+        if rank is not None and not self._ending:
             self._fail(f"The worker of rank {rank.rank} ended (status {status}) while {rank.phase}.")
 
     def _fail(self, reason: str) -> None:
         if self._error is None and not self._ending:
             self._error = PomonaError(reason)
             self.frames.put_nowait(self._error)
-        self._changed.set()
-
-    async def _until(self, done: Callable[[], bool]) -> None:
-        while not done():
-            if self._error is not None:
-                raise self._error
-            self._changed.clear()
-            await self._changed.wait()
+            self._crew.fail(self._error)
 
     async def _end_workers(self) -> None:
         self._ending = True
-        await asyncio.gather(*(worker.end() for worker in self._workers))
+        if self._link is not None:
+            await self._link.close()
+        await asyncio.gather(*(worker.end() for worker in self._workers.values()))
+        await asyncio.gather(*self._watches)

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from runtime.cluster.nodes import KnownNode  # msgspec resolves the annotation when it decodes
 from runtime.planning.plan import Plan  # msgspec resolves the annotation when it decodes
 
 SESSION_PATH = "/v1/session"
@@ -61,6 +62,17 @@ class Cancel(Message, frozen=True, tag="cancel"):
     request_id: str
 
 
+class Resplit(Message, frozen=True, tag="resplit"):
+    """Go over to another plan of the same model. Answers that run pause and go on.
+
+    ``LoadProgress`` and ``Ready`` follow, ``PlanRefused`` when nothing was changed, or ``Failed``.
+    """
+
+    plan: Plan
+    nodes: tuple[KnownNode, ...] = ()
+    """Nodes of the plan that had no part in the session so far."""
+
+
 class Stop(Message, frozen=True, tag="stop"):
     """End the session; ``Ended`` follows when no worker is left."""
 
@@ -91,6 +103,8 @@ class RankHeld(msgspec.Struct, frozen=True):
     planned_bytes: int
     held_bytes: int
     """Bytes that MLX has allocated in that process for weights."""
+    read_bytes: int = 0
+    """How many of them were read for this plan: all at the start, those of moved layers after a ``Resplit``."""
 
 
 class Ready(Message, frozen=True, tag="ready"):
@@ -130,6 +144,12 @@ class Rejected(Message, frozen=True, tag="rejected"):
     reason: str
 
 
+class PlanRefused(Message, frozen=True, tag="plan_refused"):
+    """The session does not go over to another plan and goes on as it is: why, in one sentence."""
+
+    reason: str
+
+
 class Throughput(Message, frozen=True, tag="throughput"):
     """Sampled ten times a second while something runs, and once when it stops."""
 
@@ -139,6 +159,32 @@ class Throughput(Message, frozen=True, tag="throughput"):
     """Over the last second, all answers together."""
     prefill_tokens_per_second: float
     active_requests: int
+
+
+class StageTimes(msgspec.Struct, frozen=True):
+    """What a rank has counted since it started."""
+
+    rank: int
+    node_id: str
+    steps: int
+    tokens: int
+    compute_seconds: float
+    wait_seconds: float
+    """Nothing to do."""
+    send_seconds: float
+    """Writing to the next stage, beside compute."""
+    sent_bytes: int
+    kv_bytes: int
+    in_flight: int
+    """On the driver: steps that have not come back."""
+
+
+class Statistics(Message, frozen=True, tag="statistics"):
+    """Every rank's counters, at most ten times a second while they move."""
+
+    time_seconds: float
+    """Seconds since the session became ready."""
+    stages: tuple[StageTimes, ...]
 
 
 class Failed(Message, frozen=True, tag="failed"):
@@ -152,5 +198,7 @@ class Ended(Message, frozen=True, tag="ended"):
     """The session is over because someone asked; no worker is left."""
 
 
-ClientMessage = Chat | Cancel | Stop
-ServerMessage = LoadProgress | Ready | Text | Finished | Rejected | Throughput | Failed | Ended
+ClientMessage = Chat | Cancel | Resplit | Stop
+ServerMessage = (
+    LoadProgress | Ready | Text | Finished | Rejected | PlanRefused | Throughput | Statistics | Failed | Ended
+)

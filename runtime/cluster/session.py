@@ -3,53 +3,57 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import secrets
 import signal
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import aiohttp
 
-from runtime.agent.client import JobClient
-from runtime.agent.messages import JobEnded, JobRefused, RankExited, RankReport
+from runtime.agent.messages import JobRefused, RankExited, RankReport
 from runtime.cluster.answers import Answers
+from runtime.cluster.crew import STALL_SECONDS, Crew
 from runtime.cluster.driver_link import DriverLink
-from runtime.cluster.launch import connect_order, rank_states
+from runtime.cluster.jobs import Jobs
+from runtime.cluster.launch import JobFacts
 from runtime.cluster.messages import (
     Cancel,
     Chat,
     Ended,
     Failed,
     LoadProgress,
+    PlanRefused,
     RankHeld,
     Ready,
     Rejected,
+    Resplit,
     ServerMessage,
+    StageTimes,
+    Statistics,
 )
 from runtime.engine.frames import CancelRequest, Sampling, Submit
 from runtime.engine.hop import HopError
-from runtime.engine.orders import Loaded, Progress, WorkerFailed
+from runtime.engine.orders import PeerLost, StepStatistics, WorkerFailed
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
     from runtime.agent.messages import AgentMessage
     from runtime.cluster.launch import RankState, SessionRequest
+    from runtime.cluster.nodes import KnownNode
     from runtime.cluster.text import ChatText
     from runtime.engine.orders import AnyReport
     from runtime.models.layout import ModelLayout
+    from runtime.planning.plan import Plan
 
 log = logging.getLogger(__name__)
 
-_STALL_SECONDS = 120.0
-"""A rank that shows no progress for so long while it loads, or while answers wait, counts as hanging."""
 _LOST_PEER_GRACE_SECONDS = 0.7
 """Ranks that see a neighbour go report at once; the true cause (an exit, a lost node) may come a moment later."""
-_END_SECONDS = 10.0
 _TICK_SECONDS = 0.1
 
 
@@ -60,33 +64,38 @@ class Session:
         self, request: SessionRequest, folder: Path, layout: ModelLayout, publish: Callable[[ServerMessage], None]
     ) -> None:
         self._request = request
+        self._plan = request.plan
+        self._nodes = {node.resources.node_id: node for node in request.nodes}
         self._folder = folder
         self._layout = layout
         self._publish = publish
         self._key = secrets.token_bytes(32)
-        job = secrets.token_hex(16)
-        self._ranks = rank_states(request, job, self._key, prefix_token_limit=layout.context_tokens)
-        self._jobs: dict[str, JobClient] = {}
-        self._ended_jobs: set[str] = set()
-        self._listeners: list[asyncio.Task[None]] = []
+        facts = JobFacts(
+            secrets.token_hex(16), self._key, request.model_folder, prefix_token_limit=layout.context_tokens
+        )
+        self._http = aiohttp.ClientSession()
+        self._jobs = Jobs(self._http, request.key, self._take, self._on_node_gone)
+        self._crew = Crew(self._jobs, facts, lambda rank: publish(_progress(rank)))
         self._answers = Answers(publish)
         self._text: ChatText | None = None
         self._link: DriverLink | None = None
+        """None while the pipeline is built or rebuilt."""
         self._ready: Ready | None = None
-        self._changed = asyncio.Event()
+        self._resplitting: asyncio.Task[None] | None = None
         self._over: asyncio.Future[Failed | Ended] = asyncio.get_running_loop().create_future()
 
     # What front ends ask ------------------------------------------------------------------------------------------
 
     def snapshot(self) -> list[ServerMessage]:
         """What a front end that comes now has to know."""
-        return [self._ready] if self._ready else [self._progress(rank) for rank in self._ranks]
+        progress = [] if self._ready and self._link else [_progress(rank) for rank in self._crew.ranks]
+        return [*([self._ready] if self._ready else []), *progress]
 
     async def chat(self, chat: Chat) -> None:
         """Begin an answer, or publish why not."""
         arrived_seconds = time.monotonic()
-        text, link = self._text, self._link
-        if text is None or link is None or self._over.done():
+        text = self._text
+        if text is None or self._ready is None or self._over.done():
             self._publish(Rejected(chat.request_id, "The model is not loaded yet; wait until it is ready."))
             return
         if self._answers.number_of(chat.request_id) is not None:
@@ -109,16 +118,32 @@ class Session:
                 )
             )
             return
-        number = self._answers.begin(chat.request_id, len(prompt), text.streamer(), arrived_seconds)
         seed = secrets.randbits(63) if chat.seed is None else chat.seed
         sampling = Sampling(chat.temperature, chat.top_p, seed=seed)
-        await self._send(link, Submit(number, prompt, min(chat.max_tokens, room), text.end_tokens, sampling))
+        submit = Submit(0, prompt, min(chat.max_tokens, room), text.end_tokens, sampling)
+        submit = self._answers.begin(chat.request_id, submit, text.streamer(), arrived_seconds)
+        if self._link is not None:  # otherwise it begins with the next pipeline
+            await self._send(self._link, submit)
 
     async def cancel(self, cancel: Cancel) -> None:
         """End an answer; one that is over already needs nothing."""
         number = self._answers.number_of(cancel.request_id)
-        if number is not None and self._link is not None:
+        if number is None:
+            return
+        if self._link is None:
+            self._answers.cancel(number)
+        else:
             await self._send(self._link, CancelRequest(number))
+
+    def resplit(self, resplit: Resplit) -> None:
+        """Go over to another plan, or publish why not."""
+        known = self._nodes | {node.resources.node_id: node for node in resplit.nodes}
+        if refusal := self._resplit_refusal(resplit.plan, known.keys()):
+            self._publish(PlanRefused(refusal))
+            return
+        self._nodes, self._plan = known, resplit.plan
+        self._resplitting = asyncio.create_task(self._build(), name="resplit")
+        self._resplitting.add_done_callback(self._note_error)
 
     def stop(self) -> None:
         """End the session; :meth:`run` returns when no worker is left."""
@@ -129,67 +154,56 @@ class Session:
 
     async def run(self) -> None:
         """Start, serve, and end; publishes ``Failed`` or ``Ended`` last."""
-        async with aiohttp.ClientSession() as http:
-            live = asyncio.create_task(self._live(http), name="session")
+        async with self._http:
+            live = asyncio.create_task(self._live(), name="session")
             live.add_done_callback(self._note_error)
             try:
                 outcome = await self._over
                 live.cancel()
-                for name in await self._end_jobs():
+                for name in await self._jobs.end():
                     log.warning("%s did not confirm that its workers are gone", name)
             finally:
-                await _cancel(live, *self._listeners)
+                await _cancel(live, *([self._resplitting] if self._resplitting is not None else []))
                 if self._link is not None:
                     await self._link.close()
-                await asyncio.gather(*(job.close() for job in self._jobs.values()))
+                await self._jobs.close()
         self._publish(outcome)
 
-    async def _live(self, http: aiohttp.ClientSession) -> None:
+    async def _live(self) -> None:
         async with asyncio.TaskGroup() as group:
             text_loading = group.create_task(asyncio.to_thread(_read_text, self._folder))
-            await self._open_jobs(http)
-            for rank in self._ranks:
-                self._publish(self._progress(rank))
-                await self._job_of(rank).start_rank(rank.launch)
-            await self._until(lambda: all(rank.hop_port for rank in self._ranks))
-            for rank in self._ranks:
-                await self._job_of(rank).connect_rank(rank.rank, connect_order(rank, self._ranks))
-            await self._until(lambda: all(rank.phase == "ready" for rank in self._ranks))
-            self._text = await text_loading
-            self._link = await DriverLink.open(
-                self._ranks[0].hop_address, self._key, self._answers.take, self._on_link_lost
-            )
-            self._ready = Ready(self._request.plan, tuple(map(_held, self._ranks)))
-            self._publish(self._ready)
+            building = group.create_task(self._build(text_loading))
+            await building
             await self._tick()
 
-    async def _open_jobs(self, http: aiohttp.ClientSession) -> None:
-        nodes = {rank.node.resources.node_id: rank.node for rank in self._ranks}
-        for node_id, node in nodes.items():
-            name = node.resources.name
-            self._jobs[node_id] = await JobClient.open(http, node.host, node.port, self._request.key, name)
-            self._listeners.append(asyncio.create_task(self._listen(node_id, name), name=f"job on {name}"))
+    async def _build(self, text_loading: asyncio.Task[ChatText] | None = None) -> None:
+        """Bring up the pipeline of the plan, then have it go on with every open request."""
+        before, self._link = self._link, None
+        await self._jobs.open(self._nodes[rank.node_id] for stage in self._plan.stages for rank in stage.ranks)
+        await self._crew.build(self._plan, list(self._nodes.values()))
+        if text_loading is not None:
+            self._text = await text_loading
+        if before is not None:
+            await before.close()  # no token of the last pipeline comes after this
+        epoch = self._crew.epoch
+        link = await DriverLink.open(
+            self._crew.ranks[0].hop_address, self._key, epoch, self._answers.take, partial(self._on_link_lost, epoch)
+        )
+        for submit in self._answers.unfinished():
+            await self._send(link, submit)
+        self._link = link
+        self._ready = Ready(self._plan, tuple(map(_held, self._crew.ranks)))
+        self._publish(self._ready)
 
-    def _job_of(self, rank: RankState) -> JobClient:
-        return self._jobs[rank.planned.node_id]
+    def _resplit_refusal(self, plan: Plan, known: Collection[str]) -> str:
+        if self._ready is None or self._link is None or self._over.done():
+            return "The model is being loaded; change the split when it is ready."
+        if plan.model != self._plan.model or plan.layer_count != self._plan.layer_count:
+            return f"This session runs {self._plan.model}; stop it to run {plan.model}."
+        strangers = [rank.node_name for stage in plan.stages for rank in stage.ranks if rank.node_id not in known]
+        return f"{strangers[0]} is not known to this session; look whether it is in reach." if strangers else ""
 
-    async def _until(self, done: Callable[[], bool]) -> None:
-        """Wait for reports until ``done``; a rank that shows no progress for too long fails the session."""
-        for rank in self._ranks:
-            rank.last_sign_seconds = time.monotonic()
-        while not done():
-            self._changed.clear()
-            slowest = min(
-                (rank for rank in self._ranks if rank.phase != "ready"), key=lambda rank: rank.last_sign_seconds
-            )
-            try:
-                async with asyncio.timeout(max(0.0, slowest.last_sign_seconds + _STALL_SECONDS - time.monotonic())):
-                    await self._changed.wait()
-            except TimeoutError:
-                raise PomonaError(
-                    f"{slowest.planned.node_name} made no progress for {_STALL_SECONDS:.0f} s while {slowest.phase}; "
-                    "look at its log and start again."
-                ) from None
+    # While it runs ------------------------------------------------------------------------------------------------
 
     async def _tick(self) -> None:
         """Publish the throughput while something runs, and once after; notice a driver that has gone silent."""
@@ -199,30 +213,21 @@ class Session:
             throughput = self._answers.throughput()
             if busy or throughput.active_requests:
                 self._publish(throughput)
+                self._publish(self._statistics(throughput.time_seconds))
             busy = throughput.active_requests > 0 or throughput.decode_tokens_per_second > 0
             silent_seconds = time.monotonic() - self._answers.last_sign_seconds
-            if throughput.active_requests and silent_seconds > _STALL_SECONDS:
-                behind = min(self._ranks, key=lambda rank: rank.statistics.steps if rank.statistics else 0)
-                raise PomonaError(f"{behind.planned.node_name} made no step for {_STALL_SECONDS:.0f} s; start again.")
+            if self._link is not None and throughput.active_requests and silent_seconds > STALL_SECONDS:
+                behind = min(self._crew.ranks, key=lambda rank: rank.statistics.steps if rank.statistics else 0)
+                raise PomonaError(f"{behind.planned.node_name} made no step for {STALL_SECONDS:.0f} s; start again.")
 
     # What agents and workers say ----------------------------------------------------------------------------------
 
-    async def _listen(self, node_id: str, name: str) -> None:
-        try:
-            async for message in self._jobs[node_id].messages():
-                self._take(node_id, name, message)
-        except PomonaError as error:
-            self._fail(Failed(str(error), node_id))
-        self._ended_jobs.add(node_id)
-        self._changed.set()
-        self._fail(Failed(f"{name} is gone: it was quit, went to sleep or lost its network.", node_id))
-
-    def _take(self, node_id: str, name: str, message: AgentMessage) -> None:
+    def _take(self, node: KnownNode, message: AgentMessage) -> None:
+        node_id, name = node.resources.node_id, node.resources.name
         match message:
-            case RankReport(rank, report):
-                self._take_report(self._ranks[rank], report)
-            case RankExited(rank, status):
-                exited = self._ranks[rank]
+            case RankReport(number, report):
+                self._take_report(number, report)
+            case RankExited(number, status) if exited := self._crew.rank(number):  # otherwise it was let go
                 # A worker that ended by itself has said why; only one that was ended from outside has not.
                 if status < 0:
                     self._fail(Failed(f"The worker on {name} was ended by {_signal_name(-status)}.", node_id))
@@ -231,31 +236,37 @@ class Session:
                     self._fail(Failed(reason, node_id), late=True)
             case JobRefused(reason):
                 self._fail(Failed(f"{name}: {reason}", node_id))
-            case JobEnded():
-                self._ended_jobs.add(node_id)
-        self._changed.set()
+            case _:
+                pass
 
-    def _take_report(self, rank: RankState, report: AnyReport) -> None:
-        rank.last_sign_seconds = time.monotonic()
-        rank.take(report)
-        if isinstance(report, Progress | Loaded):
-            self._publish(self._progress(rank))
-        elif isinstance(report, WorkerFailed):
-            reason = f"{rank.planned.node_name}: {report.reason}"
-            self._fail(Failed(reason, rank.planned.node_id), late=report.lost_peer)
+    def _on_node_gone(self, node: KnownNode, reason: str) -> None:
+        self._fail(Failed(reason, node.resources.node_id))
 
-    def _on_link_lost(self, reason: str) -> None:
-        driver = self._ranks[0].planned
-        self._fail(
-            Failed(f"The connection to the first rank on {driver.node_name} broke: {reason}.", driver.node_id),
-            late=True,
-        )
+    def _take_report(self, number: int, report: AnyReport) -> None:
+        rank = self._crew.take(number, report)
+        if rank is None:
+            return
+        node_id, name = rank.planned.node_id, rank.planned.node_name
+        match report:
+            case WorkerFailed(reason, lost_peer):
+                self._fail(Failed(f"{name}: {reason}", node_id), late=lost_peer)
+            case PeerLost(reason, epoch) if epoch == self._crew.epoch:
+                self._fail(Failed(f"{name}: {reason}", node_id), late=True)
+
+    def _on_link_lost(self, epoch: int, reason: str) -> None:
+        if epoch == self._crew.epoch:
+            driver = self._crew.ranks[0].planned
+            reason = f"The connection to the first rank on {driver.node_name} broke: {reason}."
+            self._fail(Failed(reason, driver.node_id), late=True)
+
+    def _statistics(self, time_seconds: float) -> Statistics:
+        return Statistics(time_seconds, tuple(_times(rank) for rank in self._crew.ranks))
 
     async def _send(self, link: DriverLink, frame: Submit | CancelRequest) -> None:
         try:
             await link.send(frame)
         except HopError as error:
-            self._on_link_lost(str(error))
+            self._on_link_lost(self._crew.epoch, str(error))
 
     # The end ------------------------------------------------------------------------------------------------------
 
@@ -266,6 +277,7 @@ class Session:
         elif not self._over.done():
             log.error("session failed: %s", failed.reason)
             self._over.set_result(failed)
+            self._crew.fail(PomonaError(failed.reason))
 
     def _note_error(self, task: asyncio.Task[None]) -> None:
         if task.cancelled() or (error := task.exception()) is None:
@@ -275,28 +287,6 @@ class Session:
         if not isinstance(error, PomonaError | HopError):
             log.error("the controller failed", exc_info=error)
         self._fail(Failed(str(error) if isinstance(error, PomonaError) else f"The session broke: {error}"))
-
-    async def _end_jobs(self) -> list[str]:
-        """Have every agent end its workers; returns the names of nodes that did not confirm it in time."""
-        for node_id, job in self._jobs.items():
-            if node_id not in self._ended_jobs:
-                try:
-                    await job.end()
-                except PomonaError:
-                    self._ended_jobs.add(node_id)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_END_SECONDS):
-                while self._jobs.keys() - self._ended_jobs:
-                    self._changed.clear()
-                    await self._changed.wait()
-        open_jobs = self._jobs.keys() - self._ended_jobs
-        return [rank.planned.node_name for rank in self._ranks if rank.planned.node_id in open_jobs]
-
-    def _progress(self, rank: RankState) -> LoadProgress:
-        planned = rank.planned
-        return LoadProgress(
-            rank.rank, planned.node_id, planned.node_name, rank.phase, rank.loaded_bytes, planned.weight_bytes
-        )
 
 
 def _read_text(folder: Path) -> ChatText:
@@ -311,6 +301,29 @@ async def _cancel(*tasks: asyncio.Task[None]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
+def _progress(rank: RankState) -> LoadProgress:
+    planned = rank.planned
+    return LoadProgress(
+        rank.rank, planned.node_id, planned.node_name, rank.phase, rank.loaded_bytes, planned.weight_bytes
+    )
+
+
+def _times(rank: RankState) -> StageTimes:
+    counted = rank.statistics or StepStatistics(0, 0, 0.0, 0, 0)
+    return StageTimes(
+        rank=rank.rank,
+        node_id=rank.planned.node_id,
+        steps=counted.steps,
+        tokens=counted.tokens,
+        compute_seconds=counted.compute_seconds,
+        wait_seconds=counted.wait_seconds,
+        send_seconds=counted.send_seconds,
+        sent_bytes=counted.sent_bytes,
+        kv_bytes=counted.kv_bytes,
+        in_flight=counted.in_flight,
+    )
+
+
 def _held(rank: RankState) -> RankHeld:
     return RankHeld(
         rank.rank,
@@ -320,6 +333,7 @@ def _held(rank: RankState) -> RankHeld:
         rank.launch.end_layer - 1,
         rank.planned.weight_bytes,
         rank.held_bytes,
+        rank.read_bytes,
     )
 
 

@@ -95,7 +95,9 @@ class Driver:
             if item is None:
                 if self._send_next():
                     continue
+                begin = time.perf_counter()
                 item = self._inbox.get()
+                self._rank.counters.wait_seconds += time.perf_counter() - begin
             if isinstance(item, Leave):
                 return
             if isinstance(item, Lost):
@@ -150,6 +152,7 @@ class Driver:
         flight = self._flights.pop(stepped.number, None)
         if flight is None or len(stepped.stage_seconds) != self._stage_count:
             raise HopError(f"step {stepped.number} came back, which was not under way")
+        self._rank.counters.in_flight = len(self._flights)
         self._measure(flight, stepped)
         if flight.group is None:
             self._chunks_in_flight -= 1
@@ -250,6 +253,7 @@ class Driver:
 
     def _send(self, step: Step, flight: _Flight) -> None:
         self._flights[step.number] = flight
+        self._rank.counters.in_flight = len(self._flights)
         self._next_number += 1
         stepped = self._rank.apply(step)
         if stepped is not None:  # one stage alone: the step is through

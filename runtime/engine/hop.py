@@ -13,6 +13,7 @@ import hmac
 import secrets
 import socket
 import struct
+import threading
 import time
 from typing import Self
 
@@ -26,8 +27,9 @@ _ROLE_LIMIT_BYTES = 256
 HANDSHAKE_SECONDS = 10.0
 TRANSFER_SECONDS = 30.0
 """The longest that one frame may take once it has begun."""
-REQUESTS_ROLE, EVENTS_ROLE = "requests", "events"
-"""What the controller calls itself when it dials the driver: once to send, once to receive."""
+REQUESTS_ROLE, EVENTS_ROLE, LEADER_ROLE = "requests", "events", "leader"
+"""What the controller calls itself when it dials the driver, once to send and once to receive; and what the first rank
+of a tensor group is to the others."""
 _DIAL_RETRY_SECONDS = 0.05
 _KEEPALIVE_IDLE_SECONDS, _KEEPALIVE_INTERVAL_SECONDS, _KEEPALIVE_PROBES = 5, 2, 3
 _GREETING = struct.Struct("!4sH")
@@ -38,8 +40,28 @@ class HopError(Exception):
     """The peer is not who it should be, broke the protocol, or is gone."""
 
 
-class HopClosed(HopError):
-    """The peer closed the connection between two frames."""
+class HopLost(HopError):
+    """The peer or the way to it is gone: closed between two frames or within one, or silent for too long."""
+
+
+class Halted(Exception):
+    """The agent wants something else before this was done."""
+
+
+class Halt:
+    """Set from one thread to have another give up what it waits for."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def set(self) -> None:
+        """From now on :meth:`check` raises."""
+        self._event.set()
+
+    def check(self) -> None:
+        """Raises :class:`Halted` once it is set."""
+        if self._event.is_set():
+            raise Halted
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -89,9 +111,9 @@ class Sender(_Hop):
             if body.nbytes:
                 self._connection.sendall(body)
         except TimeoutError as error:
-            raise HopError(f"the next rank did not take data for {TRANSFER_SECONDS:.0f} s") from error
+            raise HopLost(f"the next rank did not take data for {TRANSFER_SECONDS:.0f} s") from error
         except OSError as error:
-            raise HopClosed("the next rank closed the connection") from error
+            raise HopLost("the next rank closed the connection") from error
 
 
 class Receiver(_Hop):
@@ -103,7 +125,7 @@ class Receiver(_Hop):
         """No payload larger than this is accepted; the plan says how large a hidden state can be."""
 
     def receive(self) -> tuple[frames.AnyFrame, bytearray]:
-        """Wait for the next frame. Raises :class:`HopClosed` at a clean end and :class:`HopError` for anything else."""
+        """Wait for the next frame. Raises :class:`HopLost` at a clean end and :class:`HopError` for anything else."""
         prefix = bytearray(frames.PREFIX.size)
         self._fill(memoryview(prefix)[:1], None)
         self._fill(memoryview(prefix)[1:])
@@ -128,22 +150,33 @@ class Receiver(_Hop):
                 self._connection.settimeout(limit_seconds)
                 count = self._connection.recv_into(buffer)
             except TimeoutError as error:
-                raise HopError(f"a frame stopped half way for {TRANSFER_SECONDS:.0f} s") from error
+                raise HopLost(f"a frame stopped half way for {TRANSFER_SECONDS:.0f} s") from error
             except OSError as error:
-                raise HopClosed("the connection to a rank was lost") from error
+                raise HopLost("the connection to a rank was lost") from error
             if count == 0 and limit_seconds is None:
-                raise HopClosed("the other rank closed the connection")
+                raise HopLost("the other rank closed the connection")
             if count == 0:
-                raise HopError("a frame was cut off")
+                raise HopLost("a frame was cut off")
             buffer = buffer[count:]
 
 
-def dial(address: Address, key: bytes, role: str, *, within_seconds: float) -> socket.socket:
+def role_in(epoch: int, role: str) -> str:
+    """What a caller proves to be: a part of one epoch, so that a late call of an earlier one is not taken for it."""
+    return f"{role} of epoch {epoch}"
+
+
+def stage_role(stage: int) -> str:
+    """What the leader of a stage is to the next stage."""
+    return f"stage {stage}"
+
+
+def dial(address: Address, key: bytes, role: str, *, within_seconds: float, halt: Halt | None = None) -> socket.socket:
     """Connect to a worker that may still be starting, and prove ourselves as ``role``.
 
-    Raises :class:`HopError` if nobody answers within ``within_seconds`` or the other end does not know ``key``.
+    Raises :class:`HopError` if nobody answers within ``within_seconds`` or the other end does not know ``key``, and
+    :class:`Halted` when ``halt`` is set.
     """
-    connection = _reach(address, within_seconds)
+    connection = _reach(address, within_seconds, halt or Halt())
     try:
         _prove_dialled(connection, key, role.encode())
     except (OSError, HopError) as error:
@@ -172,9 +205,10 @@ def answer(connection: socket.socket, key: bytes) -> str:
         raise HopError("a caller did not complete the greeting") from error
 
 
-def _reach(address: Address, within_seconds: float) -> socket.socket:
+def _reach(address: Address, within_seconds: float, halt: Halt) -> socket.socket:
     deadline = time.monotonic() + within_seconds
     while True:
+        halt.check()
         try:
             return socket.create_connection((address.host, address.port), timeout=HANDSHAKE_SECONDS)
         except OSError as error:

@@ -21,8 +21,16 @@ if TYPE_CHECKING:
     import mlx.nn as nn
 
 
-def build_stage(folder: Path, first_layer: int, end_layer: int, group: mx.distributed.Group | None) -> Stage:
+def build_stage(
+    folder: Path,
+    first_layer: int,
+    end_layer: int,
+    group: mx.distributed.Group | None,
+    previous: Stage | None = None,
+) -> Stage:
     """The stage's layers, lazily: no weight is read yet. ``group`` shares each layer among the ranks of a tensor group.
+
+    What ``previous``, a stage of the same model, has in memory and this one needs is taken over from it.
 
     Raises :class:`PomonaError` if the folder does not hold every weight that the stage needs, or mlx-lm cannot load it.
     """
@@ -38,6 +46,8 @@ def build_stage(folder: Path, first_layer: int, end_layer: int, group: mx.distri
                 f"The layers of {model_name(folder)} cannot be shared by {group.size()} nodes: {_first_line(error)}. "
                 "Use pipeline mode."
             ) from error
+    if previous is not None:
+        previous.hand_over_to(model, first_layer, end_layer)
     return Stage(model, first_layer, end_layer)
 
 

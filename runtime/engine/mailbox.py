@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from runtime.engine.hop import HopError
@@ -34,7 +35,7 @@ class Lost(NamedTuple):
 
 
 class Leave(NamedTuple):
-    """The agent wants this rank to end between two steps."""
+    """The agent wants this rank to leave the pipeline between two steps."""
 
 
 class Inbox:
@@ -52,9 +53,12 @@ class Inbox:
         threading.Thread(target=self._read, args=(receiver,), name=f"reader {name}", daemon=True).start()
 
     def put(self, item: Lost | Leave) -> None:
-        """Put something that is no frame, in front of the bound."""
+        """Put something that is no frame, whatever the bound: the loss of a hop last, the word to leave first."""
         with self._queue.mutex:
-            self._queue.queue.append(item)
+            if isinstance(item, Leave):
+                self._queue.queue.appendleft(item)
+            else:
+                self._queue.queue.append(item)
             self._queue.not_empty.notify()
 
     def get(self) -> Arrival | Lost | Leave:
@@ -67,6 +71,11 @@ class Inbox:
             return self._queue.get_nowait()
         except queue.Empty:
             return None
+
+    def close(self) -> None:
+        """Let go of what nobody will take any more; a reader that waits for room goes on, and ends with its hop."""
+        while self.get_nowait() is not None:
+            pass
 
     def _read(self, receiver: Receiver) -> None:
         while True:
@@ -82,23 +91,34 @@ class Outbox:
     """Frames on their way to one rank, written by a thread of their own so that compute goes on."""
 
     def __init__(self, sender: Sender, inbox: Inbox, name: str) -> None:
+        self.send_seconds = 0.0
+        """Spent writing frames, which includes waiting for a peer that does not read."""
         self._sender = sender
         self._inbox = inbox
-        self._queue: queue.Queue[tuple[AnyFrame, bytes | bytearray | memoryview]] = queue.Queue(_OUTBOX_FRAMES)
+        self._closed = False
+        self._queue: queue.Queue[tuple[AnyFrame, bytes | bytearray | memoryview] | None] = queue.Queue(_OUTBOX_FRAMES)
         threading.Thread(target=self._write, name=f"writer {name}", daemon=True).start()
 
     def put(self, frame: AnyFrame, payload: bytes | bytearray | memoryview = b"") -> None:
-        """Queue a frame; waits when four are queued already."""
-        self._queue.put((frame, payload))
+        """Queue a frame; waits when four are queued already. After :meth:`close` frames are dropped."""
+        if not self._closed:
+            self._queue.put((frame, payload))
+
+    def close(self) -> None:
+        """Close the hop and end the thread."""
+        self._closed = True
+        self._sender.close()
+        self._queue.put(None)
 
     def _write(self) -> None:
         failed = False
-        while True:
-            frame, payload = self._queue.get()
+        while (item := self._queue.get()) is not None:
             if failed:
                 continue  # keeps the compute thread from waiting on a hop that is gone; it reads of the loss soon
+            begin = time.perf_counter()
             try:
-                self._sender.send(frame, payload)
+                self._sender.send(*item)
             except HopError as error:
                 failed = True
                 self._inbox.put(Lost(error))
+            self.send_seconds += time.perf_counter() - begin

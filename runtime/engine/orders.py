@@ -18,7 +18,10 @@ class Order(msgspec.Struct, frozen=True, tag_field="order"):
 
 
 class Launch(Order, frozen=True, tag="launch"):
-    """Who this worker is. The first line it reads; the key travels here, because arguments can be seen by others."""
+    """Who this worker is. The first line it reads; the key travels here, because arguments can be seen by others.
+
+    ``rank`` names the worker within its job as long as it lives; where it stands in the pipeline may change.
+    """
 
     job: str
     key: Annotated[bytes, Meta(min_length=32, max_length=32)]
@@ -34,6 +37,8 @@ class Launch(Order, frozen=True, tag="launch"):
     rank_in_stage: Index
     ranks_in_stage: Positive
 
+    epoch: Index = 0
+    """Counts how often the pipeline was built. Hops of another epoch are refused."""
     prefix_token_limit: Annotated[int, Meta(ge=0)] = 0
     """How many tokens of finished sequences the driver keeps for prompts that begin alike."""
 
@@ -68,6 +73,15 @@ class Connect(Order, frozen=True, tag="connect"):
     """What the rank that sends to us must show, as PEM: its node's certificate. Empty if no rank does."""
 
 
+class Rebuild(Order, frozen=True, tag="rebuild"):
+    """Leave the pipeline between two steps and become part of the next epoch's: other layers, other neighbours.
+
+    Layers that stay are kept in memory. A new ``Listening`` follows, then the worker waits for ``Connect``.
+    """
+
+    launch: Launch
+
+
 class Quit(Order, frozen=True, tag="quit"):
     """End now. A rank leaves only on this word, because a missing rank makes the others fail."""
 
@@ -81,6 +95,7 @@ class Listening(Report, frozen=True, tag="listening"):
 
     port: Annotated[int, Meta(ge=1, le=65535)]
     ring_port: Annotated[int, Meta(ge=0, le=65535)] = 0
+    epoch: Index = 0
 
 
 class Progress(Report, frozen=True, tag="progress"):
@@ -88,34 +103,49 @@ class Progress(Report, frozen=True, tag="progress"):
 
     phase: Literal["connecting", "loading", "warming up"]
     loaded_bytes: int = 0
+    epoch: Index = 0
 
 
 class Loaded(Report, frozen=True, tag="loaded"):
-    """The stage is warm. ``held_bytes`` is what MLX has allocated in this process."""
+    """The stage is warm."""
 
     held_bytes: int
+    """What MLX has allocated in this process."""
+    read_bytes: int
+    """How much of that is new in this epoch: weights that were in memory before are not read again."""
+    epoch: Index = 0
 
 
 class StepStatistics(Report, frozen=True, tag="steps"):
-    """Counters since the start, sampled while they move. A counter that stands still while work waits means a stall."""
+    """Counters since the worker started, sampled ten times a second while they move (engine/counters.py)."""
 
     steps: int
     tokens: int
     compute_seconds: float
     sent_bytes: int
-    """Hidden states handed to the next stage."""
     kv_bytes: int
+    """In the caches of all open sequences, the kept ones included."""
+    wait_seconds: float = 0.0
+    send_seconds: float = 0.0
+    in_flight: int = 0
 
 
 class WorkerFailed(Report, frozen=True, tag="failed"):
-    """The worker ends. ``lost_peer`` means that it only saw another rank go."""
+    """The worker ends. ``lost_peer`` means that it only saw another rank of its tensor group go."""
 
     reason: str
     lost_peer: bool = False
 
 
-AnyOrder = Launch | Connect | Quit
-AnyReport = Listening | Progress | Loaded | StepStatistics | WorkerFailed
+class PeerLost(Report, frozen=True, tag="peer_lost"):
+    """A hop of this epoch is gone. The worker keeps its layers and waits for ``Rebuild`` or ``Quit``."""
+
+    reason: str
+    epoch: Index = 0
+
+
+AnyOrder = Launch | Connect | Rebuild | Quit
+AnyReport = Listening | Progress | Loaded | StepStatistics | WorkerFailed | PeerLost
 
 _encoder = msgspec.json.Encoder()
 _order_decoder = msgspec.json.Decoder(AnyOrder)

@@ -11,11 +11,11 @@ from runtime.engine import tensors
 from runtime.engine.frames import Drop, Open, Step, Stepped
 from runtime.engine.hop import HopError
 from runtime.engine.mailbox import Leave, Lost
-from runtime.engine.orders import StepStatistics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from runtime.engine.counters import Counters
     from runtime.engine.mailbox import Inbox, Outbox
     from runtime.engine.stage import Stage
 
@@ -23,14 +23,17 @@ if TYPE_CHECKING:
 class Rank:
     """A stage with its ways out: ``followers`` of its own tensor group, and the leader of the next stage."""
 
-    def __init__(self, stage: Stage, followers: Sequence[Outbox] = (), next_stage: Outbox | None = None) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        counters: Counters,
+        followers: Sequence[Outbox] = (),
+        next_stage: Outbox | None = None,
+    ) -> None:
         self.stage = stage
+        self.counters = counters
         self._followers = followers
         self._next_stage = next_stage
-        self._steps = 0
-        self._tokens = 0
-        self._compute_seconds = 0.0
-        self._sent_bytes = 0
 
     def apply(self, frame: Open | Step | Drop, payload: bytes | bytearray = b"") -> Stepped | None:
         """Hand ``frame`` to the followers, do it, and pass it on. On the last stage, a step returns what came of it."""
@@ -46,23 +49,19 @@ class Rank:
             self._next_stage.put(frame)
         return None
 
-    def statistics(self) -> StepStatistics:
-        """The counters since the start."""
-        return StepStatistics(self._steps, self._tokens, self._compute_seconds, self._sent_bytes, self.stage.kv_bytes)
-
     def _step(self, step: Step, payload: bytes | bytearray) -> Stepped | None:
         begin = time.perf_counter()
         result = self.stage.run(step, tensors.from_payload(payload, step.carried))
         seconds = time.perf_counter() - begin
-        self._steps += 1
-        self._tokens += len(step.tokens)
-        self._compute_seconds += seconds
+        self.counters.steps += 1
+        self.counters.tokens += len(step.tokens)
+        self.counters.compute_seconds += seconds
         stage_seconds = (*step.stage_seconds, seconds)
         if self.stage.is_last:
             return Stepped(step.number, result.tokens, stage_seconds, result.logits)
         if self._next_stage is not None:
             carried, data = tensors.to_payload(result.carried)
-            self._sent_bytes += len(data)
+            self.counters.sent_bytes += len(data)
             self._next_stage.put(msgspec.structs.replace(step, carried=carried, stage_seconds=stage_seconds), data)
         return None
 
@@ -73,7 +72,9 @@ def follow(rank: Rank, inbox: Inbox, token_outbox: Outbox | None) -> None:
     ``token_outbox`` leads from the last stage's leader to the driver. Raises :class:`HopError` when a hop is lost.
     """
     while True:
+        begin = time.perf_counter()
         item = inbox.get()
+        rank.counters.wait_seconds += time.perf_counter() - begin
         if isinstance(item, Leave):
             return
         if isinstance(item, Lost):

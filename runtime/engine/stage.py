@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import mlx.core as mx
+from mlx import nn
 from mlx.utils import tree_flatten
 
 from runtime.engine.absent import Span
@@ -17,8 +18,6 @@ from runtime.engine.sequences import SequenceStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    import mlx.nn as nn
 
     from runtime.engine.frames import Drop, Open, Step
     from runtime.engine.handover import Carried
@@ -47,6 +46,7 @@ class Stage:
 
     def __init__(self, model: nn.Module, first_layer: int, end_layer: int) -> None:
         self._model = model
+        self._first_layer, self._end_layer = first_layer, end_layer
         self._span = Span(model, first_layer, end_layer)
         self.is_first, self.is_last = self._span.is_first, self._span.is_last
         self._sequences = SequenceStore(self._new_cache)
@@ -71,6 +71,21 @@ class Stage:
         with _exact_buffers():
             mx.eval(logits if self.is_last else carried, cache.states())
         return self._span.received_bytes_per_token
+
+    def hand_over_to(self, model: nn.Module, first_layer: int, end_layer: int) -> None:
+        """Give the weights that are in memory here and needed there to ``model``, the same one loaded anew.
+
+        Embedding, norm and head go along only to a stage that needs all of them that this one has: none stays in
+        memory for nothing.
+        """
+        layers: Sequence[nn.Module] = self._model.layers
+        for index in range(max(first_layer, self._first_layer), min(end_layer, self._end_layer)):
+            model.layers[index].update(layers[index].parameters())
+        is_first, is_last = first_layer == 0, end_layer == len(layers)
+        if self.is_first <= is_first and self.is_last <= is_last:
+            in_layers = {id(array) for layer in layers for _name, array in _flat(layer.parameters())}
+            others = [(name, array) for name, array in _flat(self._model.parameters()) if id(array) not in in_layers]
+            nn.Module.load_weights(model, others, strict=False)
 
     @property
     def kv_bytes(self) -> int:
@@ -162,6 +177,10 @@ def _as_tuple(tokens: mx.array) -> tuple[int, ...]:
     return tuple(chosen)
 
 
-def _nbytes(tree: object) -> int:
+def _flat(tree: object) -> list[tuple[str, mx.array]]:
     flat: Any = tree_flatten(tree)
-    return sum(array.nbytes for _name, array in flat)
+    return list(flat)
+
+
+def _nbytes(tree: object) -> int:
+    return sum(array.nbytes for _name, array in _flat(tree))

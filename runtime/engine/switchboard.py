@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import socket
@@ -13,6 +14,7 @@ from runtime.engine import hop
 log = logging.getLogger(__name__)
 
 _BACKLOG = 16
+_HALT_CHECK_SECONDS = 0.1
 
 
 class Switchboard:
@@ -31,12 +33,26 @@ class Switchboard:
         port: int = self._listener.getsockname()[1]
         return port
 
-    def wait_for(self, role: str, *, within_seconds: float) -> socket.socket:
-        """The connection of the caller that proved to be ``role``. Raises :class:`hop.HopError` if it does not call."""
-        try:
-            return self._queue(role).get(timeout=within_seconds)
-        except queue.Empty:
-            raise hop.HopError(f"{role} did not connect within {within_seconds:.0f} s") from None
+    def wait_for(self, role: str, halt: hop.Halt, *, within_seconds: float) -> socket.socket:
+        """The connection of the caller that proved to be ``role``.
+
+        Raises :class:`hop.HopError` if it does not call, and :class:`hop.Halted` when ``halt`` is set.
+        """
+        deadline = time.monotonic() + within_seconds
+        while time.monotonic() < deadline:
+            halt.check()
+            with contextlib.suppress(queue.Empty):
+                return self._queue(role).get(timeout=_HALT_CHECK_SECONDS)
+        raise hop.HopError(f"{role} did not connect within {within_seconds:.0f} s")
+
+    def forget(self) -> None:
+        """Close the calls that nobody waited for, those of an epoch that is over."""
+        with self._lock:
+            calls, self._calls = self._calls, {}
+        for waiting in calls.values():
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    waiting.get_nowait().close()
 
     def close(self) -> None:
         """Stop listening."""

@@ -16,17 +16,20 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
-from runtime.engine import hop, lifeline
-from runtime.engine.hop import EVENTS_ROLE, REQUESTS_ROLE, HopClosed, HopError, Receiver, Sender
-from runtime.engine.mailbox import INBOX_FRAMES, Inbox, Leave, Outbox
+from runtime.engine import lifeline
+from runtime.engine.counters import Counters
+from runtime.engine.hop import Halted, HopError, HopLost
 from runtime.engine.orders import (
     AnyReport,
     Connect,
     Launch,
     Listening,
     Loaded,
+    PeerLost,
     Progress,
     Quit,
+    Rebuild,
+    StepStatistics,
     WorkerFailed,
     decode_order,
     encode_line,
@@ -36,19 +39,19 @@ from runtime.engine.without_text import import_mlx_lm
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
-    from runtime.engine.hop import Address
+    import mlx.core as mx
+
+    from runtime.engine.epoch import Epoch
     from runtime.engine.rank import Rank
     from runtime.engine.stage import Stage
 
 log = logging.getLogger(__name__)
 
-_PEER_SECONDS = 60.0
-"""How long a rank waits for its neighbours, which may still be importing."""
+_WORD_SECONDS = 120.0
+"""How long a rank without neighbours waits for the controller's word; the end of its agent comes sooner."""
 _QUIT_SECONDS = 2.0
 """A rank that is still in a step this long after the word to leave goes at once."""
-_STATISTICS_SECONDS = 0.5
-STEP_LIMIT_TOKENS = 4096
-"""No step of any driver is longer; bounds what a hop may announce."""
+_SAMPLE_SECONDS = 0.1
 
 EXIT_ASKED, EXIT_FAILED, EXIT_AGENT_GONE = 0, 1, 3
 
@@ -71,12 +74,18 @@ def main() -> int:
 
 class _Worker:
     def __init__(self, launch: Launch, orders: BinaryIO, reports: BinaryIO) -> None:
-        self._launch = launch
         self._orders = orders
         self._reports = reports
         self._report_lock = threading.Lock()
-        self._connect: queue.SimpleQueue[Connect] = queue.SimpleQueue()
-        self._inbox = Inbox(0 if launch.is_driver else INBOX_FRAMES)
+        self._switchboard = Switchboard(launch.host, launch.key)
+        self._counters = Counters()
+        self._stage: Stage | None = None
+        self._epoch_lock = threading.Lock()
+        self._epoch: Epoch | None = None
+        self._newest_epoch = launch.epoch
+        self._words: queue.SimpleQueue[Launch | Connect | None] = queue.SimpleQueue()
+        """What comes next, in order; None is the word to quit."""
+        self._words.put(launch)
 
     def run(self) -> int:
         try:
@@ -84,8 +93,6 @@ class _Worker:
         except PomonaError as error:
             log.exception("this rank failed")
             self._report(WorkerFailed(str(error)))
-        except HopClosed as error:
-            self._report(WorkerFailed(str(error), lost_peer=True))
         except HopError as error:
             log.exception("a hop failed")
             self._report(WorkerFailed(str(error)))
@@ -100,74 +107,87 @@ class _Worker:
         return EXIT_FAILED
 
     def _serve(self) -> None:
-        launch = self._launch
-        switchboard = Switchboard(launch.host, launch.key)
         threading.Thread(target=self._obey, name="orders", daemon=True).start()
+        word = self._next_word()
+        while word is not None:
+            word = self._live_through(word) if isinstance(word, Launch) else self._next_word()
+
+    def _live_through(self, launch: Launch) -> Launch | Connect | None:
+        """One epoch to its end; returns the word that comes after it."""
         # mlx comes in only now, when the agent can end us already.
+        from runtime.engine.epoch import Epoch
+
+        epoch = Epoch(launch, self._switchboard)
+        with self._epoch_lock:
+            self._epoch = epoch
+            if launch.epoch < self._newest_epoch:
+                return self._next_word()
+        try:
+            return self._run_epoch(epoch)
+        except Halted:
+            log.info("epoch %d was given up", launch.epoch)
+        except HopLost as error:
+            self._report(PeerLost(str(error), launch.epoch))
+        finally:
+            epoch.clear()
+        return self._next_word()
+
+    def _run_epoch(self, epoch: Epoch) -> Launch | Connect | None:
         from runtime.engine import tensor_group
 
+        launch = epoch.launch
         in_group = launch.ranks_in_stage > 1
-        self._report(Listening(switchboard.port, tensor_group.free_port(launch.host) if in_group else 0))
+        ring_port = tensor_group.free_port(launch.host) if in_group else 0
+        self._report(Listening(self._switchboard.port, ring_port, launch.epoch))
         import_mlx_lm()
-        from runtime.engine.driver import Driver
-        from runtime.engine.load import build_stage, held_bytes
-        from runtime.engine.rank import Rank, follow
-
-        connect = self._await_connect()
-        self._report(Progress("connecting"))
-        followers = [self._dial(address, "leader") for address in connect.followers]
-        outbox = self._dial(connect.next_stage, f"stage {launch.stage}") if connect.next_stage else None
+        connect = self._next_word()
+        if not isinstance(connect, Connect):
+            return connect  # the pipeline is built otherwise, or not at all
+        self._report(Progress("connecting", 0, launch.epoch))
         # Every greeting comes before the ring: MLX holds the GIL while it connects, and no caller could be answered.
-        caller = self._expected_caller()
-        incoming = switchboard.wait_for(caller, within_seconds=_PEER_SECONDS) if caller else None
+        epoch.connect(connect)
         group = tensor_group.join(connect.ring, launch.rank_in_stage) if in_group else None
-        stage = build_stage(Path(launch.model_folder), launch.first_layer, launch.end_layer, group)
-        received_bytes_per_token = self._load(stage)
-        if incoming is not None:
-            limit_bytes = 0 if launch.is_driver else received_bytes_per_token * STEP_LIMIT_TOKENS
-            self._inbox.read_from(Receiver(incoming, limit_bytes), caller)
-        rank = Rank(stage, followers, outbox)
-        threading.Thread(target=self._sample, args=(rank,), name="statistics", daemon=True).start()
-        self._report(Loaded(held_bytes()))
-        if launch.is_driver:
-            events = Sender(switchboard.wait_for(EVENTS_ROLE, within_seconds=_PEER_SECONDS))
-            requests = Receiver(
-                switchboard.wait_for(REQUESTS_ROLE, within_seconds=_PEER_SECONDS), payload_limit_bytes=0
-            )
-            self._inbox.read_from(requests, "of the controller")
-            outgoing = Outbox(events, self._inbox, "to the controller")
-            Driver(rank, self._inbox, outgoing, launch.stage_count, launch.prefix_token_limit).run()
-        else:
-            follow(rank, self._inbox, outbox if stage.is_last else None)
+        received_bytes_per_token = self._load(epoch, group)
+        assert self._stage is not None  # it was just loaded
+        rank = epoch.run(self._stage, received_bytes_per_token, self._counters)
+        over = threading.Event()
+        sampling = threading.Thread(target=self._sample, args=(rank, epoch, over), name="statistics", daemon=True)
+        sampling.start()
+        try:
+            epoch.serve(rank)
+        finally:
+            over.set()
+            sampling.join()  # it holds the stage, whose weights the next one may not need
+        return self._next_word()
 
-    def _expected_caller(self) -> str:
-        """The role of the rank that sends to us; empty for a driver that has no other stage."""
-        launch = self._launch
-        if not launch.is_leader:
-            return "leader"
-        if launch.is_driver and launch.stage_count == 1:
-            return ""
-        return f"stage {(launch.stage - 1) % launch.stage_count}"
-
-    def _dial(self, address: Address, role: str) -> Outbox:
-        connection = hop.dial(address, self._launch.key, role, within_seconds=_PEER_SECONDS)
-        return Outbox(Sender(connection), self._inbox, f"to {address}")
-
-    def _load(self, stage: Stage) -> int:
+    def _load(self, epoch: Epoch, group: mx.distributed.Group | None) -> int:
         """Read and warm up, reporting as it goes; returns the most bytes that come for one token."""
+        from runtime.engine.load import build_stage, held_bytes
+
+        launch = epoch.launch
+        folder = Path(launch.model_folder)
+        previous, self._stage = self._stage, None
+        stage = build_stage(folder, launch.first_layer, launch.end_layer, group, previous)
+        del previous  # what the new stage did not take over is freed before anything is read
+        kept_bytes = held_bytes()
         loaded_bytes = 0
-        self._report(Progress("loading"))
+        self._report(Progress("loading", 0, launch.epoch))
         for layer_bytes in stage.load():
             loaded_bytes += layer_bytes
-            self._report(Progress("loading", loaded_bytes))
-        self._report(Progress("warming up", loaded_bytes))
-        return stage.warm_up()
+            self._report(Progress("loading", loaded_bytes, launch.epoch))
+            epoch.halting.check()
+        self._report(Progress("warming up", loaded_bytes, launch.epoch))
+        received_bytes_per_token = stage.warm_up()
+        self._stage = stage
+        now_bytes = held_bytes()
+        self._report(Loaded(now_bytes, now_bytes - kept_bytes, launch.epoch))
+        return received_bytes_per_token
 
-    def _await_connect(self) -> Connect:
+    def _next_word(self) -> Launch | Connect | None:
         try:
-            return self._connect.get(timeout=_PEER_SECONDS)
+            return self._words.get(timeout=_WORD_SECONDS)
         except queue.Empty:
-            raise PomonaError("The controller did not say whom to connect to.") from None
+            raise PomonaError("The controller said nothing to a rank that waits for it; start again.") from None
 
     def _obey(self) -> None:
         """Read orders until the agent says quit, or is gone."""
@@ -178,19 +198,38 @@ class _Worker:
                 log.exception("an order cannot be read")
                 continue
             if isinstance(order, Connect):
-                self._connect.put(order)
+                self._words.put(order)
+            elif isinstance(order, Rebuild):
+                self._turn_to(order.launch, order.launch.epoch)
             elif isinstance(order, Quit):
-                self._inbox.put(Leave())
+                self._turn_to(None, self._newest_epoch + 1)
                 time.sleep(_QUIT_SECONDS)  # the process is gone long before, unless a step hangs
                 os._exit(EXIT_ASKED)
         os._exit(EXIT_AGENT_GONE)
 
-    def _sample(self, rank: Rank) -> None:
-        last = rank.statistics()
-        while True:
-            time.sleep(_STATISTICS_SECONDS)
-            newest = rank.statistics()
-            if newest != last:
+    def _turn_to(self, word: Launch | None, epoch: int) -> None:
+        """Have the compute thread leave what it does, then take ``word``."""
+        with self._epoch_lock:
+            self._newest_epoch = epoch
+            if self._epoch is not None:
+                self._epoch.halt()
+        self._words.put(word)
+
+    def _sample(self, rank: Rank, epoch: Epoch, over: threading.Event) -> None:
+        last: StepStatistics | None = None
+        while not over.wait(_SAMPLE_SECONDS):
+            counters = self._counters
+            newest = StepStatistics(
+                steps=counters.steps,
+                tokens=counters.tokens,
+                compute_seconds=counters.compute_seconds,
+                sent_bytes=counters.sent_bytes,
+                kv_bytes=rank.stage.kv_bytes,
+                wait_seconds=counters.wait_seconds,
+                send_seconds=epoch.send_seconds,
+                in_flight=counters.in_flight,
+            )
+            if last is None or newest.steps != last.steps:
                 self._report(newest)
                 last = newest
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import mlx.core as mx
 from mlx_lm.models.cache import make_prompt_cache
 
+from runtime.engine.counters import Counters
 from runtime.engine.driver import Driver
 from runtime.engine.frames import Done, Drop, Generated, Open, Prefilled, Sampling, Step, Submit
 from runtime.engine.mailbox import Arrival, Inbox, Outbox
@@ -45,7 +46,7 @@ class Pipeline:
         self.stages = [Stage(build(), first, end) for first, end in pairwise(edges)]
         self.wires = [Wire() for _ in self.stages[1:]]
         outboxes: list[Outbox | None] = [*self.wires, None]
-        self.ranks = [Rank(stage, (), outbox) for stage, outbox in zip(self.stages, outboxes, strict=True)]
+        self.ranks = [Rank(stage, Counters(), (), outbox) for stage, outbox in zip(self.stages, outboxes, strict=True)]
         self.events = Wire()
         self.driver = Driver(self.ranks[0], Inbox(0), self.events, len(split), prefix_token_limit)
         self.returning: deque[AnyFrame] = deque()

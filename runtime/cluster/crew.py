@@ -1,0 +1,122 @@
+"""The ranks of a session, epoch after epoch: started, connected, rebuilt for another plan, let go.
+
+A worker whose node is in the next plan stays, with the layers that it has; ranks of a tensor group are started anew,
+because MLX's ring cannot be made twice in a process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from runtime.cluster.launch import connect_order, rank_states
+from runtime.engine.orders import Quit, Rebuild
+from runtime.errors import PomonaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from runtime.cluster.launch import JobFacts, RankState
+    from runtime.cluster.nodes import KnownNode
+    from runtime.engine.orders import AnyReport, Connect
+    from runtime.planning.plan import Plan
+
+STALL_SECONDS = 120.0
+"""A rank that shows no progress for so long while it loads counts as hanging."""
+
+
+class Hands(Protocol):
+    """What starts workers and passes on orders: the agents of a session, or the very process."""
+
+    async def start(self, rank: RankState) -> None:
+        """Start the worker of ``rank`` with its launch order."""
+
+    async def order(self, rank: RankState, order: Connect | Rebuild | Quit) -> None:
+        """Give it an order."""
+
+
+class Crew:
+    """Keeps what is known of each rank. Reports come by :meth:`take`, on the loop that runs the rest."""
+
+    def __init__(self, hands: Hands, facts: JobFacts, on_progress: Callable[[RankState], None]) -> None:
+        self._hands = hands
+        self._facts = facts
+        self._on_progress = on_progress
+        self.ranks: list[RankState] = []
+        """Those of the newest plan, in order."""
+        self.epoch = -1
+        """How often the pipeline was built, less one."""
+        self._by_number: dict[int, RankState] = {}
+        self._next_number = 0
+        self._changed = asyncio.Event()
+        self._error: PomonaError | None = None
+
+    async def build(self, plan: Plan, nodes: Sequence[KnownNode]) -> None:
+        """Bring up the pipeline of ``plan``; the workers of an earlier one that fit stay.
+
+        Raises :class:`PomonaError` when a rank makes no progress, or as told by :meth:`fail`.
+        """
+        self.epoch += 1
+        staying = {rank.planned.node_id: rank for rank in self.ranks if rank.launch.ranks_in_stage == 1}
+        before, self.ranks = self.ranks, rank_states(self._facts, plan, nodes, self.epoch)
+        for rank in self.ranks:
+            rank.last_sign_seconds = time.monotonic()
+            old = staying.pop(rank.planned.node_id, None) if rank.launch.ranks_in_stage == 1 else None
+            if old is None:
+                rank.give_number(self._next_number, is_new=True)
+                self._next_number += 1
+            else:
+                rank.give_number(old.number, is_new=False)
+            self._by_number[rank.number] = rank
+        kept = {rank.number for rank in self.ranks}
+        for rank in before:
+            if rank.number not in kept:
+                del self._by_number[rank.number]
+                await self._hands.order(rank, Quit())
+        for rank in self.ranks:
+            self._on_progress(rank)
+            if rank.is_new:
+                await self._hands.start(rank)
+            else:
+                await self._hands.order(rank, Rebuild(rank.launch))
+        await self._until(lambda: all(rank.hop_port for rank in self.ranks))
+        for rank in self.ranks:
+            await self._hands.order(rank, connect_order(rank, self.ranks))
+        await self._until(lambda: all(rank.phase == "ready" for rank in self.ranks))
+
+    def rank(self, number: int) -> RankState | None:
+        """The rank whose worker has this number; None for one that was let go."""
+        return self._by_number.get(number)
+
+    def take(self, number: int, report: AnyReport) -> RankState | None:
+        """What a worker reported; returns its rank, None for one that was let go."""
+        rank = self._by_number.get(number)
+        if rank is not None:
+            rank.last_sign_seconds = time.monotonic()
+            if rank.take(report):
+                self._on_progress(rank)
+            self._changed.set()
+        return rank
+
+    def fail(self, error: PomonaError) -> None:
+        """Have :meth:`build`, if it is under way, raise ``error``."""
+        self._error = error
+        self._changed.set()
+
+    async def _until(self, done: Callable[[], bool]) -> None:
+        while not done():
+            if self._error is not None:
+                raise self._error
+            self._changed.clear()
+            slowest = min(
+                (rank for rank in self.ranks if rank.phase != "ready"), key=lambda rank: rank.last_sign_seconds
+            )
+            try:
+                async with asyncio.timeout(max(0.0, slowest.last_sign_seconds + STALL_SECONDS - time.monotonic())):
+                    await self._changed.wait()
+            except TimeoutError:
+                raise PomonaError(
+                    f"{slowest.planned.node_name} made no progress for {STALL_SECONDS:.0f} s while {slowest.phase}; "
+                    "look at its log and start again."
+                ) from None
