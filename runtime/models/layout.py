@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from runtime.errors import PomonaError
 from runtime.models.config import CONFIG_NAME, model_config, read_settings
+from runtime.models.experts import active_bytes, experts_per_token
 from runtime.models.pipeline_mode import pipeline_refusal, unknown_model
 from runtime.models.tensor_mode.bytes import is_divided
 from runtime.models.tensor_mode.refusal import divides_head, tensor_refusals
-from runtime.models.tensor_names import Part, layer_tensors, part_of
+from runtime.models.tensor_names import Part, layer_places, part_of
 from runtime.models.weight_files import read_tensors
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
     from pathlib import Path
+
+    from runtime.models.safetensors_header import TensorInfo
 
 
 _MODELOPT_NAME = "hf_quant_config.json"
@@ -53,6 +57,8 @@ class ModelLayout(msgspec.Struct, frozen=True):
     first_alone_bytes: int = 0
     """Of ``embedding_bytes``, what only the first stage holds, even of a tied embedding: further tables and
     projections of the tokens, which later stages are sent the results of."""
+    layer_active_bytes: tuple[int, ...] = ()
+    """Of each layer, what one token reads: less than all of it where a router picks experts. Empty if not known."""
 
     @property
     def weight_bytes(self) -> int:
@@ -67,32 +73,46 @@ def read_layout(folder: Path) -> ModelLayout:
     """
     folder = folder.absolute()
     settings = read_settings(folder)
-    config = model_config(settings, str(folder / CONFIG_NAME))
     name = model_name(folder)
+    refuse_unknown(settings, name)
+    beside = [file for file in (_MODELOPT_NAME, _ADAPTER_NAME) if (folder / file).exists()]
+    return layout_of(name, settings, read_tensors(folder), beside, str(folder / CONFIG_NAME))
+
+
+def refuse_unknown(settings: Mapping[str, Any], name: str) -> None:
+    """Raise :class:`PomonaError` if ``config.json`` says so much that the model ``name`` cannot be run."""
     if reason := unknown_model(settings, name):
         raise PomonaError(reason)
-    if (folder / _ADAPTER_NAME).exists():
+
+
+def layout_of(
+    name: str,
+    settings: dict[str, Any],
+    tensors: Mapping[str, TensorInfo],
+    beside: Collection[str] = (),
+    source: str = CONFIG_NAME,
+) -> ModelLayout:
+    """The layout of a model whose files are anywhere. Pure.
+
+    ``settings`` is what ``config.json`` says, and ``source`` names it in errors; ``tensors`` are those of all weight
+    files; ``beside`` names the files next to them. Raises :class:`PomonaError` as :func:`read_layout` does.
+    """
+    config = model_config(settings, source)
+    refuse_unknown(settings, name)
+    if _ADAPTER_NAME in beside:
         raise PomonaError(f"{name} has an adapter beside its weights, which Pomona does not apply: fuse it first.")
-    tensor_bytes = {tensor: info.byte_count for tensor, info in read_tensors(folder).items()}
-    parts = layer_tensors(tensor_bytes, config.layer_count)
-    if parts is None:
-        raise PomonaError(f"The weights of {name} have no layers that Pomona can tell apart, so it cannot be split.")
-    layers, outside = parts
-    if missing := [index for index, tensors in enumerate(layers) if not any(tensors.values())]:
-        raise PomonaError(
-            f"{name} should have {config.layer_count} layers, but its files hold nothing of {_layers(missing)}: "
-            "fetch the model again."
-        )
+    layers, outside = _by_layer(name, tensors, config.layer_count)
     sizes: dict[Part, int] = dict.fromkeys(("embedding", "beside embedding", "head", "other", "left out"), 0)
-    for tensor, count in outside.items():
-        sizes[part_of(tensor)] += count
+    for tensor in outside:
+        sizes[part_of(tensor)] += tensors[tensor].byte_count
     tied = config.tied is True or not sizes["head"]
-    if (folder / _MODELOPT_NAME).exists():  # its settings count as if they stood in the configuration
-        settings.setdefault("quantization_config", {"quant_method": "modelopt"})
+    if _MODELOPT_NAME in beside:  # its settings count as if they stood in the configuration
+        settings = {"quantization_config": {"quant_method": "modelopt"}, **settings}
+    visited = experts_per_token(settings)
     return ModelLayout(
         name=name,
         model_type=config.model_type,
-        layer_bytes=tuple(sum(tensors.values()) for tensors in layers),
+        layer_bytes=tuple(sum(tensor.byte_count for tensor in its.values()) for its in layers),
         embedding_bytes=sizes["embedding"] + sizes["beside embedding"],
         head_bytes=sizes["other"] + (0 if tied else sizes["head"]),  # mlx-lm drops the copy of a tied embedding
         tied_embedding=tied,
@@ -100,13 +120,33 @@ def read_layout(folder: Path) -> ModelLayout:
         key_value_heads=config.key_value_heads,
         context_tokens=config.context_tokens,
         layer_divided_bytes=tuple(
-            sum(count for tensor, count in tensors.items() if is_divided(tensor)) for tensors in layers
+            sum(tensor.byte_count for inside, tensor in its.items() if is_divided(inside)) for its in layers
         ),
         head_divided_bytes=sizes["head"] if not tied and divides_head(settings) else 0,
         tensor_refusals=tensor_refusals(settings, name),
         pipeline_refusal=pipeline_refusal(settings, name),
         first_alone_bytes=sizes["beside embedding"],
+        layer_active_bytes=tuple(active_bytes(its.items(), visited) for its in layers),
     )
+
+
+def _by_layer(
+    name: str, tensors: Mapping[str, TensorInfo], layer_count: int
+) -> tuple[list[dict[str, TensorInfo]], list[str]]:
+    """The tensors of each layer by their names inside it, and the names of those outside of layers."""
+    places = layer_places({tensor: info.byte_count for tensor, info in tensors.items()}, layer_count)
+    if places is None:
+        raise PomonaError(f"The weights of {name} have no layers that Pomona can tell apart, so it cannot be split.")
+    layers: list[dict[str, TensorInfo]] = [{} for _ in range(layer_count)]
+    for tensor, (layer, inside) in places.items():
+        if layer < layer_count:  # beyond are those of multi-token prediction
+            layers[layer][inside] = tensors[tensor]
+    if missing := [index for index, its in enumerate(layers) if not any(tensor.byte_count for tensor in its.values())]:
+        raise PomonaError(
+            f"{name} should have {layer_count} layers, but its files hold nothing of {_layers(missing)}: "
+            "fetch the model again."
+        )
+    return layers, [tensor for tensor in tensors if tensor not in places]
 
 
 def model_name(folder: Path) -> str:

@@ -53,20 +53,39 @@ def layer_tensors(tensor_bytes: Mapping[str, int], layer_count: int) -> tuple[li
 
     Layers beyond ``layer_count`` (multi-token prediction) are in neither part. A layer without tensors is empty.
     """
-    lists: dict[str, dict[int, Tensors]] = {}
-    owner: dict[str, str] = {}
+    places = layer_places(tensor_bytes, layer_count)
+    if places is None:
+        return None
+    layers: list[Tensors] = [{} for _ in range(layer_count)]
+    for name, (layer, inside) in places.items():
+        if layer < layer_count:
+            layers[layer][inside] = tensor_bytes[name]
+    return layers, {name: count for name, count in tensor_bytes.items() if name not in places}
+
+
+def layer_places(tensor_bytes: Mapping[str, int], layer_count: int) -> dict[str, tuple[int, str]] | None:
+    """Of every tensor in the list of decoder layers, its layer and its name inside it; None if there is no such list.
+
+    Layers of multi-token prediction are among them, as ``layer_count`` and beyond.
+    """
+    lists: dict[str, dict[int, int]] = {}
+    owner: dict[str, tuple[str, int, str]] = {}
     for name, count in tensor_bytes.items():
         member = _LIST_MEMBER.match(name)
         if member and not _is_left_out(member[1]):
-            owner[name] = member[1]
-            lists.setdefault(member[1], {}).setdefault(int(member[2]), {})[name[member.end() :]] = count
-    for path in [path for path in lists if path.endswith(f"{_CONTINUED_LIST}.")]:
-        _continue_list(lists, owner, path)
+            path, index = member[1], int(member[2])
+            owner[name] = path, index, name[member.end() :]
+            its = lists.setdefault(path, {})
+            its[index] = its.get(index, 0) + count
+    continued = _continued(lists)
     decoder = _decoder_list(lists, layer_count)
     if decoder is None:
         return None
-    outside = {name: count for name, count in tensor_bytes.items() if name not in owner or owner[name] != decoder}
-    return [lists[decoder].get(index, {}) for index in range(layer_count)], outside
+    return {
+        name: (index + continued.get(path, 0), inside)
+        for name, (path, index, inside) in owner.items()
+        if path == decoder or (path in continued and _before(path) == decoder)
+    }
 
 
 def part_of(name: str) -> Part:
@@ -86,19 +105,25 @@ def _is_left_out(path: str) -> bool:
     return _LEFT_OUT.search(path) is not None
 
 
-def _continue_list(lists: dict[str, dict[int, Tensors]], owner: dict[str, str], path: str) -> None:
-    before = path.removesuffix(f"{_CONTINUED_LIST}.") + "layers."
-    if before in lists:
-        offset = max(lists[before]) + 1
-        lists[before] |= {offset + index: tensors for index, tensors in lists.pop(path).items()}
-        owner.update({name: before for name, its_list in owner.items() if its_list == path})
+def _before(path: str) -> str:
+    return path.removesuffix(f"{_CONTINUED_LIST}.") + "layers."
 
 
-def _decoder_list(lists: Mapping[str, Mapping[int, Tensors]], layer_count: int) -> str | None:
+def _continued(lists: dict[str, dict[int, int]]) -> dict[str, int]:
+    """Lists that go on where another ends, each with its first index there; they become part of that one."""
+    offsets: dict[str, int] = {}
+    for path in [path for path in lists if path.endswith(f"{_CONTINUED_LIST}.")]:
+        if (before := _before(path)) in lists:
+            offsets[path] = max(lists[before]) + 1
+            lists[before] |= {offsets[path] + index: count for index, count in lists.pop(path).items()}
+    return offsets
+
+
+def _decoder_list(lists: Mapping[str, Mapping[int, int]], layer_count: int) -> str | None:
     def rank(path: str) -> tuple[bool, bool, int]:
         usual = path.rstrip(".").rpartition(".")[2] in _LAYER_LISTS
         whole = all(index in lists[path] for index in range(layer_count))
-        return usual, whole, sum(sum(tensors.values()) for tensors in lists[path].values())
+        return usual, whole, sum(lists[path].values())
 
     best = max(lists, key=rank, default=None)
     return best if best is not None and any(rank(best)[:2]) else None

@@ -11,14 +11,14 @@ from runtime.errors import PomonaError
 from runtime.models.safetensors_header import MAX_HEADER_BYTES, TensorInfo, read_header, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 INDEX_NAME = "model.safetensors.index.json"
 WEIGHTS_PATTERN = "model*.safetensors"
 """What mlx-lm loads (``mlx_lm.utils.load_model``)."""
 
-_FILE_NAME = re.compile(r"[\w.+-]{1,80}\.safetensors", re.ASCII)
+WEIGHT_FILE_NAME = re.compile(r"[\w.+-]{1,80}\.safetensors", re.ASCII)
 _SOME = 3
 
 
@@ -29,7 +29,15 @@ class _Index(msgspec.Struct, frozen=True):
 
 
 def read_tensors(folder: Path) -> dict[str, TensorInfo]:
-    """Every tensor of the model in ``folder``, from headers alone.
+    """Every tensor of the model in ``folder``, from headers alone; raises what :func:`read_weight_files` does."""
+    tensors: dict[str, TensorInfo] = {}
+    for its in read_weight_files(folder).values():
+        tensors |= its
+    return tensors
+
+
+def read_weight_files(folder: Path) -> dict[str, dict[str, TensorInfo]]:
+    """The tensors of each weight file of the model in ``folder``, by the file's name, from headers alone.
 
     Raises :class:`PomonaError` if there are no weights that Pomona can read, if a file or a tensor that the index
     names is missing, or if a file is damaged.
@@ -41,14 +49,36 @@ def read_tensors(folder: Path) -> dict[str, TensorInfo]:
             raise _no_weights(folder)
     else:
         paths = _indexed_paths(folder, index)
-    tensors: dict[str, TensorInfo] = {}
-    for path in paths:
-        tensors |= read_header(path)
-    if index is not None and (missing := [name for name in index.weight_map if name not in tensors]):
+    files = {path.name: read_header(path) for path in paths}
+    if index is not None:
+        check_index(index.weight_map, files, folder.name)
+    return files
+
+
+def check_index(weight_map: Mapping[str, str], files: Mapping[str, Mapping[str, TensorInfo]], name: str) -> None:
+    """Raise :class:`PomonaError` if tensors that the index of the model ``name`` promises are in none of its files."""
+    held = set().union(*files.values())
+    if missing := [tensor for tensor in weight_map if tensor not in held]:
         raise PomonaError(
-            f"The files of {folder.name} lack {_list(missing)}, which its index promises: fetch the model again."
+            f"The files of {name} lack {_list(missing)}, which its index promises: fetch the model again."
         )
-    return tensors
+
+
+def parse_index(text: bytes, name: str) -> dict[str, str]:
+    """The file of each tensor, from the text of an index. ``name`` is the model's.
+
+    Raises :class:`PomonaError` if it is damaged or names anything but safetensors files beside it.
+    """
+    try:
+        weight_map = msgspec.json.decode(text, type=_Index).weight_map
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise PomonaError(f"{INDEX_NAME} of {name} is damaged: fetch the model again.") from error
+    for file_name in set(weight_map.values()):
+        if not WEIGHT_FILE_NAME.fullmatch(file_name):
+            raise PomonaError(
+                f"{INDEX_NAME} of {name} names {shown(file_name)}, which is no safetensors file of that folder."
+            )
+    return weight_map
 
 
 def _read_index(path: Path) -> _Index | None:
@@ -57,22 +87,15 @@ def _read_index(path: Path) -> _Index | None:
             text = file.read(MAX_HEADER_BYTES + 1)
         if len(text) > MAX_HEADER_BYTES:
             raise PomonaError(f"{INDEX_NAME} of {path.parent.name} is too large to be one: fetch the model again.")
-        return msgspec.json.decode(text, type=_Index)
+        return _Index(parse_index(text, path.parent.name))
     except FileNotFoundError:
         return None
     except OSError as error:
         raise PomonaError(f"The model file {path} cannot be read ({error.strerror}).") from error
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise PomonaError(f"{INDEX_NAME} of {path.parent.name} is damaged: fetch the model again.") from error
 
 
 def _indexed_paths(folder: Path, index: _Index) -> list[Path]:
     names = sorted(set(index.weight_map.values()))
-    for name in names:
-        if not _FILE_NAME.fullmatch(name):
-            raise PomonaError(
-                f"{INDEX_NAME} of {folder.name} names {shown(name)}, which is no safetensors file of that folder."
-            )
     missing = [name for name in names if not (folder / name).is_file()]
     if missing:
         raise PomonaError(
