@@ -35,6 +35,7 @@ lint: setup
 
 bench: setup
 	$(BIN)/python -m tests.bench.planning
+	$(BIN)/python -m tests.bench.layout
 	$(BIN)/python -m tests.bench $(BENCH_ARGS)
 
 format: setup

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import mlx.core as mx
 from mlx_lm.utils import _get_classes, load_model
 
+from runtime.engine.absent_tensors import absent_tensors
 from runtime.engine.stage import Stage
 from runtime.engine.tensor_parallel import shard
 from runtime.engine.weight_check import check_weights
 from runtime.errors import PomonaError
-from runtime.models.layout import model_name
+from runtime.models.folder_names import model_name
 from runtime.models.tensor_mode.refusal import tensor_refusal
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ def held_bytes() -> int:
 
 
 def _lazy_model(folder: Path, first_layer: int, end_layer: int) -> tuple[nn.Module, dict[str, Any]]:
+    stand_ins = absent_tensors(folder, first_layer, end_layer)
+
     def classes(config: dict[str, Any]) -> tuple[type[nn.Module], type]:
         model_class, arguments_class = _get_classes(config)
 
@@ -68,9 +71,14 @@ def _lazy_model(folder: Path, first_layer: int, end_layer: int) -> tuple[nn.Modu
             loaded: nn.Module = model_class.load_weights(self, weights, strict=False)
             return loaded
 
-        checked = type(
-            model_class.__name__, (model_class,), {"load_weights": load_weights, "__module__": model_class.__module__}
-        )
+        def sanitize(self: nn.Module, weights: dict[str, mx.array]) -> dict[str, mx.array]:
+            sanitized: dict[str, mx.array] = model_class.sanitize(self, {**stand_ins, **weights})
+            return sanitized
+
+        methods: dict[str, Any] = {"load_weights": load_weights, "__module__": model_class.__module__}
+        if stand_ins and hasattr(model_class, "sanitize"):
+            methods["sanitize"] = sanitize
+        checked = type(model_class.__name__, (model_class,), methods)
         return checked, arguments_class
 
     try:

@@ -43,11 +43,15 @@ def experts_per_token(settings: Mapping[str, Any]) -> int:
 
 def active_bytes(tensors: Iterable[tuple[str, TensorInfo]], visited: int) -> int:
     """Bytes of a layer that one token reads, of tensors by their names inside the layer. All if nothing is routed."""
-    total = 0
+    tensors = list(tensors)
+    total = sum(tensor.byte_count for _name, tensor in tensors)
+    if visited < 1:
+        return total
     routed: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for name, tensor in tensors:
-        total += tensor.byte_count
-        if visited < 1 or _SHARED.search(name):
+        if "expert" not in name and "switch" not in name:
+            continue
+        if _SHARED.search(name):
             continue
         if member := _NUMBERED.match(name):
             routed[member[1]][int(member[2])] += tensor.byte_count

@@ -9,6 +9,8 @@ import msgspec
 from runtime.errors import PomonaError
 from runtime.models.config import CONFIG_NAME, model_config, read_settings
 from runtime.models.experts import active_bytes, experts_per_token
+from runtime.models.folder_names import model_name
+from runtime.models.manifest import MANIFEST_NAME, stored_manifest
 from runtime.models.pipeline_mode import pipeline_refusal, unknown_model
 from runtime.models.tensor_mode.bytes import is_divided
 from runtime.models.tensor_mode.refusal import divides_head, tensor_refusals
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from pathlib import Path
 
+    from runtime.models.manifest import Manifest
     from runtime.models.safetensors_header import TensorInfo
 
 
@@ -72,11 +75,21 @@ def read_layout(folder: Path) -> ModelLayout:
     not known are counted on the last stage. Raises :class:`PomonaError` if the folder holds no complete model.
     """
     folder = folder.absolute()
+    if (folder / MANIFEST_NAME).is_file():
+        return manifest_layout(stored_manifest(folder))
     settings = read_settings(folder)
     name = model_name(folder)
     refuse_unknown(settings, name)
     beside = [file for file in (_MODELOPT_NAME, _ADAPTER_NAME) if (folder / file).exists()]
     return layout_of(name, settings, read_tensors(folder), beside, str(folder / CONFIG_NAME))
+
+
+def manifest_layout(manifest: Manifest) -> ModelLayout:
+    """The layout of a model of which perhaps only the manifest is here."""
+    tensors: dict[str, TensorInfo] = {}
+    for its in manifest.file_tensors():
+        tensors |= its
+    return layout_of(manifest.name, manifest.settings, tensors, {file.name for file in manifest.small_files})
 
 
 def refuse_unknown(settings: Mapping[str, Any], name: str) -> None:
@@ -147,16 +160,6 @@ def _by_layer(
             "fetch the model again."
         )
     return layers, [tensor for tensor in tensors if tensor not in places]
-
-
-def model_name(folder: Path) -> str:
-    """A model's name for people: its folder's, or the repository's for a snapshot in the Hugging Face cache.
-
-    There the folder is ``models--<owner>--<name>/snapshots/<commit>``.
-    """
-    if folder.parent.name == "snapshots" and folder.parent.parent.name.startswith("models--"):
-        return folder.parent.parent.name.rpartition("--")[2]
-    return folder.name
 
 
 def _layers(indices: list[int]) -> str:

@@ -13,15 +13,13 @@ import msgspec
 
 from runtime.errors import PomonaError
 from runtime.models.config import CONFIG_NAME, parse_settings
-from runtime.models.layout import layout_of, model_name
+from runtime.models.folder_names import model_name, snapshot_of
 from runtime.models.safetensors_header import LENGTH_BYTES, MAX_HEADER_BYTES, TensorInfo, parse_header
 from runtime.models.weight_files import WEIGHT_FILE_NAME, read_weight_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
-
-    from runtime.models.layout import ModelLayout
 
 MANIFEST_NAME = "pomona-model.json"
 """A manifest's name in the folders of the store."""
@@ -77,13 +75,6 @@ class Manifest(msgspec.Struct, frozen=True):
         """The tensors of each weight file. Raises :class:`PomonaError` for a header that is not what it should be."""
         return [parse_header(file.header.encode(), file.byte_count, file.name) for file in self.weight_files]
 
-    def layout(self) -> ModelLayout:
-        """The model's layout."""
-        tensors: dict[str, TensorInfo] = {}
-        for its in self.file_tensors():
-            tensors |= its
-        return layout_of(self.name, self.settings, tensors, {file.name for file in self.small_files})
-
 
 def decode_manifest(text: bytes, source: str) -> Manifest:
     """A manifest from a peer or a file, checked. ``source`` names where it is from in errors."""
@@ -93,6 +84,15 @@ def decode_manifest(text: bytes, source: str) -> Manifest:
         raise PomonaError(f"What {source} says of the model cannot be understood: {error}.") from error
     check_manifest(manifest, source)
     return manifest
+
+
+def stored_manifest(folder: Path) -> Manifest:
+    """The manifest kept in a folder of the store. Raises :class:`PomonaError`."""
+    path = folder / MANIFEST_NAME
+    try:
+        return decode_manifest(path.read_bytes(), str(path))
+    except OSError as error:
+        raise PomonaError(f"{path} cannot be read ({error.strerror}).") from error
 
 
 def check_manifest(manifest: Manifest, source: str) -> None:
@@ -129,17 +129,6 @@ def folder_manifest(folder: Path) -> Manifest:
     except OSError as error:
         raise PomonaError(f"The model folder {folder} cannot be read ({error.strerror}).") from error
     return Manifest(model_name(folder), repository, revision, config, tuple(weights), tuple(small))
-
-
-def snapshot_of(folder: Path) -> tuple[str, str] | None:
-    """Repository and commit of a snapshot in the Hugging Face cache, ``models--owner--name/snapshots/commit``."""
-    repository = folder.parent.parent.name
-    if folder.parent.name == "snapshots" and repository.startswith("models--") and _COMMIT.fullmatch(folder.name):
-        return repository.removeprefix("models--").replace("--", "/", 1), folder.name
-    return None
-
-
-_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def small_names(names: Iterable[str]) -> list[str]:

@@ -33,16 +33,19 @@ _DTYPE_BITS = {
 _Size = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
 
-class _Entry(msgspec.Struct):
+class _Entry(msgspec.Struct, gc=False):
     """One tensor as the JSON has it; its offsets count from the first byte after the header."""
 
     dtype: str
-    shape: Annotated[list[_Size], msgspec.Meta(max_length=32)]
+    shape: Annotated[tuple[_Size, ...], msgspec.Meta(max_length=32)]
     data_offsets: tuple[_Size, _Size]
 
 
-class TensorInfo(msgspec.Struct, frozen=True):
-    """One tensor: its type and shape, and its bytes ``[begin, end)`` in the file."""
+class TensorInfo(msgspec.Struct, frozen=True, gc=False):
+    """One tensor: its type and shape, and its bytes ``[begin, end)`` in the file.
+
+    ``gc=False``, because it holds numbers only and a model of many experts has a hundred thousand.
+    """
 
     dtype: str
     shape: tuple[int, ...]
@@ -119,7 +122,7 @@ def _checked(name: str, entry: _Entry, data_start: int, source: str) -> TensorIn
         raise _damaged(source, f"tensor {shown(name)} has the unknown type {shown(entry.dtype)}")
     if prod(entry.shape) * bits != (end - begin) * 8:
         raise _damaged(source, f"shape and size of tensor {shown(name)} disagree")
-    return TensorInfo(entry.dtype, tuple(entry.shape), data_start + begin, data_start + end)
+    return TensorInfo(entry.dtype, entry.shape, data_start + begin, data_start + end)
 
 
 def _damaged(source: str, what: str) -> PomonaError:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from runtime.errors import PomonaError
-from runtime.models.manifest import MANIFEST_NAME, Manifest, decode_manifest, digest_matches
+from runtime.models.manifest import MANIFEST_NAME, Manifest, digest_matches, stored_manifest
 from runtime.models.part_files import FullFolder, SplitFolder
 from runtime.models.parts import model_parts
 
@@ -144,7 +144,7 @@ class ModelStore:
         found: list[tuple[float, StoredModel]] = []
         for path in self.root.glob(f"*/{MANIFEST_NAME}"):
             with contextlib.suppress(OSError, PomonaError):
-                model = StoredModel(path.parent, decode_manifest(path.read_bytes(), str(path)))
+                model = StoredModel(path.parent, stored_manifest(path.parent))
                 found.append((path.stat().st_mtime, model))
         return [model for _time, model in sorted(found, key=lambda item: -item[0])]
 

@@ -70,22 +70,25 @@ def layer_places(tensor_bytes: Mapping[str, int], layer_count: int) -> dict[str,
     """
     lists: dict[str, dict[int, int]] = {}
     owner: dict[str, tuple[str, int, str]] = {}
+    match = _LIST_MEMBER.match
     for name, count in tensor_bytes.items():
-        member = _LIST_MEMBER.match(name)
-        if member and not _is_left_out(member[1]):
-            path, index = member[1], int(member[2])
-            owner[name] = path, index, name[member.end() :]
-            its = lists.setdefault(path, {})
-            its[index] = its.get(index, 0) + count
+        if (member := match(name)) is None:
+            continue
+        path, number = member.groups()
+        its = lists.get(path)
+        if its is None:
+            if _is_left_out(path):
+                continue
+            its = lists[path] = {}
+        index = int(number)
+        owner[name] = path, index, name[member.end() :]
+        its[index] = its.get(index, 0) + count
     continued = _continued(lists)
     decoder = _decoder_list(lists, layer_count)
     if decoder is None:
         return None
-    return {
-        name: (index + continued.get(path, 0), inside)
-        for name, (path, index, inside) in owner.items()
-        if path == decoder or (path in continued and _before(path) == decoder)
-    }
+    offsets = {decoder: 0} | {path: offset for path, offset in continued.items() if _before(path) == decoder}
+    return {name: (index + offsets[path], inside) for name, (path, index, inside) in owner.items() if path in offsets}
 
 
 def part_of(name: str) -> Part:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from runtime.errors import PomonaError
-from runtime.models.layout import model_name, read_layout
+from runtime.models.folder_names import model_name
+from runtime.models.layout import read_layout
 from tests.runtime.models.files import decoder, write_model, write_weights
 
 LLAMA = {

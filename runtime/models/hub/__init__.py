@@ -1,0 +1,1 @@
+"""The Hugging Face hub over HTTP: what a repository has, and byte ranges of its files."""
