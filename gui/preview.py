@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from runtime.planning.plan import Plan, PlanNode, Refusal, make_plan
+from runtime.planning.from_resources import plan_nodes
+from runtime.planning.plan import Plan, Refusal, make_plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,11 +15,10 @@ if TYPE_CHECKING:
     from gui.split.model import Split
     from resources.node import NodeResources
     from runtime.models.layout import ModelLayout
-    from runtime.planning.plan import Mode
+    from runtime.planning.plan import Mode, RankPlan, StagePlan
 
 TIGHT_SHARE = 0.9
-"""From this share of its budget on, a node that fits is called tight."""
-_UNLIMITED_BYTES = 2**62
+"""From this share of its budget on, a node whose weights and cache fit is called tight."""
 
 
 class Fit(Enum):
@@ -40,7 +38,9 @@ class Share:
 
     node: NodeResources
     fit: Fit
+    weight_bytes: int = 0
     needed_bytes: int = 0
+    """Weights, cache and reserve."""
     missing_bytes: int = 0
     first_layer: int = 0
     layer_count: int = 0
@@ -68,29 +68,24 @@ class Preview:
 
 
 def make_preview(layout: ModelLayout, nodes: Sequence[NodeResources], split: Split, mode: Mode) -> Preview:
-    """Ask the planner, twice: for its verdict, and without budgets for the bytes, which a refusal does not tell."""
-    planned = [PlanNode(node.node_id, node.name, node.memory_available_bytes) for node in nodes]
-    unlimited = [msgspec.structs.replace(node, budget_bytes=_UNLIMITED_BYTES) for node in planned]
+    """Ask the planner. What does not fit comes back as a draft, so that its bytes can be shown."""
     counts = split.counts if mode == "pipeline" else None
-    verdict = make_plan(layout, planned, counts, mode)
-    whole = make_plan(layout, unlimited, counts, mode)
-    if isinstance(whole, Refusal):
+    verdict = make_plan(layout, plan_nodes(layout, nodes), counts, mode)
+    plan = verdict if isinstance(verdict, Plan) else verdict.draft
+    if plan is None:
         return Preview(mode, verdict, tuple(Share(node, Fit.UNKNOWN) for node in nodes))
-    held = {
-        rank.node_id: (rank.weight_bytes, stage.first_layer, stage.layer_count)
-        for stage in whole.stages
-        for rank in stage.ranks
-    }
-    missing = {one.node_id: one.missing_bytes for one in verdict.shortfalls} if isinstance(verdict, Refusal) else {}
-    return Preview(mode, verdict, tuple(_share(node, held.get(node.node_id), missing) for node in nodes))
+    held = {rank.node_id: (rank, stage) for stage in plan.stages for rank in stage.ranks}
+    return Preview(mode, verdict, tuple(_share(node, held.get(node.node_id)) for node in nodes))
 
 
-def _share(node: NodeResources, held: tuple[int, int, int] | None, missing: dict[str, int]) -> Share:
+def _share(node: NodeResources, held: tuple[RankPlan, StagePlan] | None) -> Share:
     if held is None:
         return Share(node, Fit.LEFT_OUT)
-    needed, first_layer, layer_count = held
-    if node.node_id in missing:
+    rank, stage = held
+    if rank.room_bytes < 0:
         fit = Fit.OVER
     else:
-        fit = Fit.TIGHT if needed > TIGHT_SHARE * node.memory_available_bytes else Fit.FITS
-    return Share(node, fit, needed, missing.get(node.node_id, 0), first_layer, layer_count)
+        fit = Fit.TIGHT if rank.weight_bytes + rank.kv_bytes > TIGHT_SHARE * rank.budget_bytes else Fit.FITS
+    return Share(
+        node, fit, rank.weight_bytes, rank.needed_bytes, max(-rank.room_bytes, 0), stage.first_layer, stage.layer_count
+    )

@@ -32,6 +32,18 @@ class Battery(msgspec.Struct, frozen=True):
     on_mains: bool
 
 
+class Calibration(msgspec.Struct, frozen=True):
+    """What `pomona calibrate` measured on a node, with the version of MLX that the node still has."""
+
+    weight_bytes_per_second: dict[str, Annotated[int, msgspec.Meta(gt=0)]]
+    """Achieved while one token passes matrices, by how their weights are stored: ``4-bit``, ``8-bit``, ``bf16``,
+    ``float32``."""
+    flops_per_second: Annotated[float, msgspec.Meta(gt=0)]
+    """Achieved while a prompt's chunk passes them."""
+    layer_overhead_seconds: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    """What a layer takes beside reading its weights: starting its operations."""
+
+
 class NodeResources(msgspec.Struct, frozen=True):
     """One snapshot of a node. None is unknown, or not to be had on that machine."""
 
@@ -66,3 +78,4 @@ class NodeResources(msgspec.Struct, frozen=True):
     """True when the machine slows itself down because it is too warm."""
     low_power_mode: bool | None = None
     battery: Battery | None = None
+    calibration: Calibration | None = None

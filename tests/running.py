@@ -13,7 +13,8 @@ from runtime.cluster.client import SessionClient
 from runtime.cluster.messages import Chat, ChatMessage, Failed, Finished, Message, Ready, Rejected, Text
 from runtime.cluster.nodes import NodeWatcher
 from runtime.models.layout import read_layout
-from runtime.planning.plan import Plan, PlanNode, make_plan
+from runtime.planning.from_resources import plan_nodes
+from runtime.planning.plan import Plan, make_plan
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -83,10 +84,8 @@ async def find(agents: Agents) -> list[KnownNode]:
 
 
 def plan_for(folder: Path, nodes: Sequence[KnownNode], split: Sequence[int] | None, mode: Mode = "pipeline") -> Plan:
-    known = [
-        PlanNode(node.resources.node_id, node.resources.name, node.resources.memory_available_bytes) for node in nodes
-    ]
-    plan = make_plan(read_layout(folder), known, split, mode)
+    layout = read_layout(folder)
+    plan = make_plan(layout, plan_nodes(layout, (node.resources for node in nodes)), split, mode)
     assert isinstance(plan, Plan), plan
     return plan
 

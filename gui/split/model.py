@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from runtime.planning.plan import even_split
+from runtime.planning.shares import even_split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -219,7 +219,7 @@ def _span(share: Share, *, tensor: bool) -> str:
 def _loading_card(share: Share, progress: LoadProgress | None, *, stopping: bool) -> CardView:
     phase = progress.phase if progress else "starting"
     loaded = progress.loaded_bytes if progress else 0
-    total = progress.total_bytes if progress else share.needed_bytes
+    total = progress.total_bytes if progress else share.weight_bytes
     words = "Stopping" if stopping else _PHASE_WORDS[phase]
     fraction = min(loaded / total, 1.0) if total else float(phase == "ready")
     if phase == "loading" and not stopping:

@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--json", action="store_true", help="print one JSON object instead of a sentence")
     check.set_defaults(run=_check)
 
-    plan = commands.add_parser("plan", help="the best split of a model over nodes that you imagine, before you load it")
+    plan = commands.add_parser("plan", help="the best split of a model over real or imagined nodes, before you load it")
     plan.add_argument("model", help="a model's folder, or demo")
     plan.add_argument(
         "--node",
@@ -76,7 +76,8 @@ def _parser() -> argparse.ArgumentParser:
         type=_node,
         default=[],
         metavar="NAME=BUDGET[@GB/s]",
-        help="a node with its memory in GB (or 500MB) and the speed of its memory (100); once for each node",
+        help="a node with its memory in GB (or 500MB) and the speed of its memory (100); once for each node. "
+        "Without any: the nodes in reach",
     )
     plan.add_argument(
         "--goal",
@@ -88,6 +89,21 @@ def _parser() -> argparse.ArgumentParser:
         "--split", type=_split, metavar="A,B,C", help="layers for each node, in order; the best without it"
     )
     plan.add_argument("--mode", choices=("pipeline", "tensor"), default="pipeline", help="pipeline without it")
+    plan.add_argument(
+        "--use", dest="needed", action="append", default=[], metavar="NAME", help="this node takes part in any case"
+    )
+    plan.add_argument(
+        "--leave-out", dest="left_out", action="append", default=[], metavar="NAME", help="this node does not"
+    )
+    plan.add_argument(
+        "--group",
+        dest="groups",
+        action="append",
+        type=_names,
+        default=[],
+        metavar="NAME,NAME",
+        help="these nodes share every layer of one stage",
+    )
     plan.add_argument("--context", type=_positive, metavar="N", help="tokens to have room for (8192)")
     plan.add_argument("--json", action="store_true", help="print one JSON object instead of the text")
     plan.set_defaults(run=_plan)
@@ -152,6 +168,9 @@ def _plan(options: argparse.Namespace, _open_window: OpenWindow) -> int:
             options.mode,
             options.context,
             options.json,
+            tuple(options.needed),
+            tuple(options.left_out),
+            tuple(options.groups),
         )
     )
 
@@ -199,6 +218,13 @@ def _node(text: str) -> ImaginedNode:
         raise argparse.ArgumentTypeError(
             f"'{text}' is no node; write its name, memory in GB and GB/s, as Studio=96@400"
         ) from None
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    if len(names) < 2 or not all(names):
+        raise argparse.ArgumentTypeError(f"'{text}' is no group; write the names of two nodes or more, as Studio,Pro")
+    return names
 
 
 def _natural(text: str) -> int:

@@ -27,7 +27,8 @@ from runtime.cluster.messages import (
 from runtime.cluster.nodes import NodeWatcher
 from runtime.errors import PomonaError
 from runtime.models.layout import read_layout
-from runtime.planning.plan import Mode, PlanNode, Refusal, make_plan
+from runtime.planning.from_resources import plan_nodes
+from runtime.planning.plan import Mode, Refusal, make_plan
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -98,10 +99,8 @@ async def run_console(
     assert this_task is not None  # a coroutine runs in a task
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this_task.cancel)
     nodes = await _find_nodes(key, node_ids)
-    plan_nodes = [
-        PlanNode(node.resources.node_id, node.resources.name, node.resources.memory_available_bytes) for node in nodes
-    ]
-    plan = make_plan(read_layout(folder), plan_nodes, split, mode)
+    layout = read_layout(folder)
+    plan = make_plan(layout, plan_nodes(layout, (node.resources for node in nodes)), split, mode)
     if isinstance(plan, Refusal):
         raise PomonaError(plan.reason)
     client = await SessionClient.start(plan, folder, nodes, key)

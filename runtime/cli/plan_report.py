@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from runtime.planning.advice import size
-from runtime.planning.plan import Mode
-from runtime.planning.problem import Goal
+from runtime.planning.cost import Source  # msgspec resolves the annotations when it encodes
+from runtime.planning.values import Change, Goal, Mode, Plan, PredictedSpeed
+
+if TYPE_CHECKING:
+    from runtime.planning.values import RankPlan, Refusal, StagePlan
 
 
 class PlannedStage(msgspec.Struct, frozen=True):
-    """A stage, or in tensor mode one node of the group."""
+    """A stage, or one node of a stage whose nodes share every layer."""
 
     node: str
     first_layer: int
@@ -20,45 +25,64 @@ class PlannedStage(msgspec.Struct, frozen=True):
     reserve_bytes: int
     budget_bytes: int
     decode_seconds: float
+    source: Source
 
 
-class UnusedNode(msgspec.Struct, frozen=True):
+class LeftOutNode(msgspec.Struct, frozen=True):
     """A node that is left out, and why."""
 
     node: str
     reason: str
 
 
-class PredictedSpeed(msgspec.Struct, frozen=True):
-    """Estimates from tables: nothing was measured."""
-
-    chat_tokens_per_second: float
-    requests_tokens_per_second: float
-    ttft_seconds_1k: float
-    ttft_seconds_16k: float
-
-
-class PossibleChange(msgspec.Struct, frozen=True):
-    """What would make it fit."""
-
-    kind: str
-    amount: int
-    words: str
-
-
 class PlanReport(msgspec.Struct, frozen=True):
-    """What ``--json`` prints. A split by hand that does not fit has stages and a refusal."""
+    """What ``--json`` prints. A split that does not fit has stages and a refusal."""
 
     fits: bool
     mode: Mode
     goal: Goal
-    context_tokens: int
+    context_tokens: int = 0
     stages: tuple[PlannedStage, ...] = ()
-    unused: tuple[UnusedNode, ...] = ()
+    unused: tuple[LeftOutNode, ...] = ()
     predicted: PredictedSpeed | None = None
     refusal: str | None = None
-    changes: tuple[PossibleChange, ...] = ()
+    changes: tuple[Change, ...] = ()
     warning: str | None = None
+
+
+def plan_report(made: Plan | Refusal, mode: Mode, goal: Goal) -> PlanReport:
+    """``made`` as one object."""
+    plan = made if isinstance(made, Plan) else made.draft
+    refusal = None if isinstance(made, Plan) else made.reason
+    changes = () if isinstance(made, Plan) else made.changes
+    if plan is None:
+        return PlanReport(False, mode, goal, refusal=refusal, changes=changes)
+    return PlanReport(
+        fits=refusal is None,
+        mode=mode,
+        goal=goal,
+        context_tokens=plan.context_tokens,
+        stages=tuple(_stage(stage, rank) for stage in plan.stages for rank in stage.ranks),
+        unused=tuple(LeftOutNode(node.node_name, node.reason) for node in plan.unused),
+        predicted=plan.predicted,
+        refusal=refusal,
+        changes=changes,
+        warning=plan.warning,
+    )
+
+
+def _stage(stage: StagePlan, rank: RankPlan) -> PlannedStage:
+    return PlannedStage(
+        rank.node_name,
+        stage.first_layer,
+        stage.last_layer,
+        rank.weight_bytes,
+        rank.kv_bytes,
+        rank.reserve_bytes,
+        rank.budget_bytes,
+        stage.decode_seconds,
+        stage.source,
+    )
 
 
 def report_lines(report: PlanReport, predicted: PredictedSpeed, model: str) -> list[str]:
@@ -69,8 +93,8 @@ def report_lines(report: PlanReport, predicted: PredictedSpeed, model: str) -> l
         left = stage.budget_bytes - stage.weight_bytes - stage.kv_bytes - stage.reserve_bytes
         lines.append(
             f"  {stage.node:<{width}}  layers {stage.first_layer:>3} to {stage.last_layer:>3}"
-            f"  weights {size(stage.weight_bytes)}, cache {size(stage.kv_bytes)}, {size(left)} left"
-            f"  {stage.decode_seconds * 1000:.2f} ms"
+            f"  weights {size(stage.weight_bytes)}, cache {size(stage.kv_bytes)}, reserve {size(stage.reserve_bytes)}, "
+            f"{size(left)} left  {stage.decode_seconds * 1000:.2f} ms ({stage.source})"
         )
     lines += [f"  {unused.reason}" for unused in report.unused]
     lines += [f"  {report.warning}"] if report.warning else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -10,6 +11,7 @@ from runtime.errors import PomonaError
 from runtime.models.config import CONFIG_NAME, model_config, read_settings
 from runtime.models.experts import active_bytes, experts_per_token
 from runtime.models.folder_names import model_name
+from runtime.models.layer_figures import ModelFigures, figures_from_config
 from runtime.models.manifest import MANIFEST_NAME, stored_manifest
 from runtime.models.pipeline_mode import pipeline_refusal, unknown_model
 from runtime.models.tensor_mode.bytes import is_divided
@@ -18,7 +20,7 @@ from runtime.models.tensor_names import Part, layer_places, part_of
 from runtime.models.weight_files import read_tensors
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from runtime.models.manifest import Manifest
@@ -31,6 +33,9 @@ _MODELOPT_NAME = "hf_quant_config.json"
 
 _ADAPTER_NAME = "adapter_config.json"
 """What mlx-lm and PEFT write beside the weights of a LoRA; loading the model alone would leave it out in silence."""
+
+
+_PLAIN_DTYPES = ("F32", "BF16", "F16")
 
 
 class ModelLayout(msgspec.Struct, frozen=True):
@@ -62,6 +67,8 @@ class ModelLayout(msgspec.Struct, frozen=True):
     projections of the tokens, which later stages are sent the results of."""
     layer_active_bytes: tuple[int, ...] = ()
     """Of each layer, what one token reads: less than all of it where a router picks experts. Empty if not known."""
+    figures: ModelFigures | None = None
+    """What a token costs beside reading weights; None if nothing is known of it."""
 
     @property
     def weight_bytes(self) -> int:
@@ -140,7 +147,18 @@ def layout_of(
         pipeline_refusal=pipeline_refusal(settings, name),
         first_alone_bytes=sizes["beside embedding"],
         layer_active_bytes=tuple(active_bytes(its.items(), visited) for its in layers),
+        figures=figures_from_config(settings, len(layers), _plain_dtype(layers)),
     )
+
+
+def _plain_dtype(layers: Sequence[Mapping[str, TensorInfo]]) -> str:
+    """The commonest dtype of the numbers of layers that are not packed into integers."""
+    found: Counter[str] = Counter()
+    for its in layers:
+        for tensor in its.values():
+            if tensor.dtype in _PLAIN_DTYPES:
+                found[tensor.dtype] += tensor.byte_count
+    return found.most_common(1)[0][0] if found else "BF16"
 
 
 def _by_layer(

@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from runtime.planning.budget import stage_bytes
-from runtime.planning.problem import SplitProblem
+from runtime.planning.problem import CostedNode, SplitProblem
+from runtime.planning.values import Change
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from runtime.planning.evaluation import Split, StageFigures
 
-ChangeKind = Literal["boundary", "context", "reserve", "node"]
-
 _MEBIBYTE = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """Something to click: what to set, and what that is in words."""
-
-    kind: ChangeKind
-    amount: int
-    """Layers to give away, the context in tokens, bytes less of reserve, or the budget of one more node."""
-    words: str
-    counts: tuple[int, ...] = ()
-    """For a boundary: the layers of each stage after the move."""
-
-
-@dataclass(frozen=True, slots=True)
 class NoFit:
-    """A refusal: the node that lacks most, how much, and what helps."""
+    """A refusal: the split, the node that lacks most, how much, and what helps."""
 
+    split: Split
     node_name: str
     missing_bytes: int
     changes: tuple[Change, ...]
@@ -42,7 +30,8 @@ class NoFit:
     def reason(self) -> str:
         """One sentence for a person."""
         helps = " or ".join(change.words for change in self.changes)
-        return f"{self.node_name} lacks {size(self.missing_bytes)}; {helps or 'choose a smaller model'}."
+        what = f"{self.node_name} lacks {size(self.missing_bytes)} for its part of {self.split.problem.model.name}"
+        return f"{what}; {helps or 'choose a smaller model'}."
 
 
 def explain(split: Split, fits: Callable[[SplitProblem], bool], *, one_more_node: bool) -> NoFit:
@@ -59,7 +48,7 @@ def explain(split: Split, fits: Callable[[SplitProblem], bool], *, one_more_node
         _reserve(problem, fits, missing),
         _node(problem, fits) if one_more_node else None,
     )
-    return NoFit(split.node_of(worst).name, missing, tuple(change for change in found if change))
+    return NoFit(split, split.node_of(worst).short_name, missing, tuple(change for change in found if change))
 
 
 def _boundary(split: Split) -> Change | None:
@@ -98,9 +87,11 @@ def _moved(split: Split, giver: int, taker: int) -> Change | None:
     edge = stays(high)[not backward]
     if room(takes, *((takes.first_layer, edge) if backward else (edge, takes.last_layer + 1))) < 0:
         return None
-    counts = list(split.layer_counts)
-    counts[giver] -= high
-    counts[taker] += high
+    counts = [0] * len(split.problem.nodes)
+    for stage in split.stages:
+        counts[stage.node] = stage.layer_count
+    counts[gives.node] -= high
+    counts[takes.node] += high
     layers = f"{high} layer" + ("" if high == 1 else "s")
     words = f"move {layers} from {split.node_of(gives).name} to {split.node_of(takes).name}"
     return Change("boundary", high, words, tuple(counts))
@@ -134,7 +125,7 @@ def _node(problem: SplitProblem, fits: Callable[[SplitProblem], bool]) -> Change
     links = (*((*row, link) for row in problem.links), (link,) * (len(problem.nodes) + 1))
 
     def fits_with(mebibytes: int) -> bool:
-        more = replace(problem.nodes[0], name="one more node", budget_bytes=mebibytes * _MEBIBYTE, reserve_bytes=0)
+        more = CostedNode("one more node", mebibytes * _MEBIBYTE, 0, problem.nodes[0].speed)
         return fits(SplitProblem(problem.model, (*problem.nodes, more), links, problem.context_tokens))
 
     model = problem.model

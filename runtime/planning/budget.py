@@ -28,10 +28,11 @@ class StageBytes:
 def stage_bytes(
     model: ModelCost, node: CostedNode, first_layer: int, end_layer: int, context_tokens: int
 ) -> StageBytes:
-    """Layers ``[first_layer, end_layer)`` on ``node``, their KV cache full at ``context_tokens``.
+    """Layers ``[first_layer, end_layer)`` on ``node``, on each rank of a group, their cache full at ``context_tokens``.
 
     The first stage holds the embedding, the last one norm and head; a tied embedding counts once where both are one.
     """
+    model = model.shared(node.ranks)
     layers = model.layers[first_layer:end_layer]
     weights = sum(layer.weight_bytes for layer in layers)
     if first_layer == 0:

@@ -46,12 +46,15 @@ class _Closing(NamedTuple):
     """Within that set."""
 
 
-def fastest_chain(windows: Windows, usable: Sequence[int], at_most: int) -> tuple[Chain | None, dict[int, int]]:
+def fastest_chain(
+    windows: Windows, usable: Sequence[int], at_most: int, needed: frozenset[int] = frozenset()
+) -> tuple[Chain | None, dict[int, int]]:
     """The fastest chain of at most ``at_most`` of the ``usable`` nodes, the one of fewer nodes where two are equal.
 
-    Also returns, for each node, the time of the fastest chain that has it, ``NEVER`` if there is none.
+    Every ``needed`` node has a part in it. Also returns, for each node, the time of the fastest chain that has it,
+    ``NEVER`` if there is none.
     """
-    return _Search(windows, usable, at_most).run()
+    return _Search(windows, usable, at_most, needed).run()
 
 
 class _Search:
@@ -60,12 +63,13 @@ class _Search:
     Nodes are named by their place in ``usable``; within a set, last and first by their place in the sorted set.
     """
 
-    def __init__(self, windows: Windows, usable: Sequence[int], at_most: int) -> None:
+    def __init__(self, windows: Windows, usable: Sequence[int], at_most: int, needed: frozenset[int]) -> None:
         self.windows = windows
         self.tables = windows.tables
         self.usable = list(usable)
+        self.needed = {place for place, node in enumerate(self.usable) if node in needed}
         self.depth = min(at_most, len(self.usable))
-        self.twin = _twins(self.tables, self.usable)
+        self.twin = _twins(self.tables, self.usable, needed)
         self.levels: list[Integers] = []
         self.sets: list[list[tuple[int, ...]]] = []
         self.entered: list[tuple[list[int], Integers]] = []
@@ -74,7 +78,7 @@ class _Search:
     def run(self) -> tuple[Chain | None, dict[int, int]]:
         best: _Closing | None = None
         for place, node in enumerate(self.usable):
-            if self.windows.single[node] and self._may_join(place, ()):
+            if self.windows.single[node] and self._may_join(place, ()) and self.needed <= {place}:
                 time = int(self.tables.seconds[node, -1]) + self.tables.head_seconds[node]
                 self.with_node[node] = time
                 if best is None or time < best.time:
@@ -165,6 +169,9 @@ class _Search:
         node, t = self.usable[place], self.tables
         rows, entered = self.entered[place]
         begin = self.windows.last[node]
+        if self.needed:
+            kept = [at for at, row in enumerate(rows) if self.needed <= {place, *self.sets[-1][row]}]
+            rows, entered = [rows[at] for at in kept], entered[:, kept]
         if not rows or begin >= t.layer_count:
             return best
         firsts = np.array([[self.usable[member] for member in self.sets[-1][row]] for row in rows])
@@ -220,20 +227,20 @@ class _Search:
         raise AssertionError("a time without a step that explains it")
 
 
-def _twins(tables: Tables, usable: Sequence[int]) -> list[int | None]:
+def _twins(tables: Tables, usable: Sequence[int], needed: frozenset[int]) -> list[int | None]:
     """For each place in ``usable``, the next lower one whose node is the same in speed, memory and links."""
     found: list[int | None] = []
     for place, node in enumerate(usable):
-        twin = next((other for other in range(place - 1, -1, -1) if _same(tables, node, usable[other])), None)
+        alike = [other for other in range(place) if (usable[other] in needed) == (node in needed)]
+        twin = next((other for other in reversed(alike) if _same(tables, node, usable[other])), None)
         found.append(twin)
     return found
 
 
 def _same(tables: Tables, one: int, other: int) -> bool:
-    if tables.capacity[one] != tables.capacity[other] or not np.array_equal(tables.seconds[one], tables.seconds[other]):
+    there, here = tables.problem.nodes[one], tables.problem.nodes[other]
+    if (tables.capacity[one], there.speed, there.ranks) != (tables.capacity[other], here.speed, here.ranks):
         return False
     swapped = list(range(tables.node_count))
     swapped[one], swapped[other] = other, one
-    return tables.head_seconds[one] == tables.head_seconds[other] and all(
-        np.array_equal(ways, ways[np.ix_(swapped, swapped)]) for ways in (tables.hop, tables.way_back)
-    )
+    return all(np.array_equal(ways, ways[np.ix_(swapped, swapped)]) for ways in (tables.hop, tables.way_back))

@@ -6,7 +6,8 @@ arithmetic, and its chunks fill the pipeline as work fills an assembly line.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
@@ -18,6 +19,10 @@ Source = Literal["table", "calibrated", "measured"]
 
 TOKEN_BYTES = 4
 """What the last stage sends back to the first."""
+_REDUCES_PER_LAYER = 2
+"""After attention and after the feed-forward part."""
+REQUESTS_PER_STEP = 8
+"""Many requests are taken to decode together, so many in a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +41,38 @@ class LayerCost:
     state_bytes: int = 0
     flops_per_token: float = 0.0
     """About two for each active parameter. What attention adds with the length of the prompt is left out."""
+    batch_bytes: int | None = None
+    """Weights read for a step of ``REQUESTS_PER_STEP`` tokens, which visit more experts than one does; None: the same
+    as for one."""
+    divided_bytes: int = 0
+    """Of the weights, what the ranks of a tensor group divide among them."""
+    cache_divides: bool = False
+    """Whether a rank of a tensor group keeps only its heads' part of the cache."""
 
     def cache_bytes(self, context_tokens: int) -> int:
         """Held, and read for each token, when ``context_tokens`` have been seen."""
         seen = context_tokens if self.window_tokens is None else min(context_tokens, self.window_tokens)
         return self.state_bytes + self.kv_bytes_per_token * seen
+
+    @property
+    def step_bytes(self) -> int:
+        """Weights read for a step of many requests."""
+        return self.active_bytes if self.batch_bytes is None else self.batch_bytes
+
+    def shared(self, ranks: int) -> LayerCost:
+        """The part of each of ``ranks`` ranks of a tensor group."""
+        held = self.weight_bytes - self.divided_bytes + -(-self.divided_bytes // ranks)
+        share = held / max(self.weight_bytes, 1)
+        parts = ranks if self.cache_divides else 1
+        return replace(
+            self,
+            weight_bytes=held,
+            active_bytes=round(self.active_bytes * share),
+            batch_bytes=round(self.step_bytes * share),
+            kv_bytes_per_token=-(-self.kv_bytes_per_token // parts),
+            state_bytes=-(-self.state_bytes // parts),
+            flops_per_token=self.flops_per_token / ranks,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +90,26 @@ class ModelCost:
     """What one token's hidden state weighs on a hop."""
     forbidden_cuts: frozenset[int] = frozenset()
     """Layers that have to stay with the layer before them: no stage may begin there."""
+    head_divided_bytes: int = 0
+    """Of the head, what the ranks of a tensor group divide among them."""
 
     @property
     def head_active_bytes(self) -> int:
         return self.head_bytes + (self.embedding_bytes if self.tied_embedding else 0)
+
+    def shared(self, ranks: int) -> ModelCost:
+        """What each of ``ranks`` ranks of a tensor group holds and reads; embeddings are held whole."""
+        return self if ranks == 1 else _shared(self, ranks)
+
+
+@lru_cache(maxsize=64)
+def _shared(model: ModelCost, ranks: int) -> ModelCost:
+    divided = model.head_divided_bytes
+    return replace(
+        model,
+        layers=tuple(layer.shared(ranks) for layer in model.layers),
+        head_bytes=model.head_bytes - divided + -(-divided // ranks),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +176,32 @@ def decode_seconds(model: ModelCost, speed: NodeSpeed, first_layer: int, end_lay
     return sum(layer_decode_seconds(layer, speed, context_tokens) for layer in layers) + head
 
 
+def layer_step_seconds(layer: LayerCost, speed: NodeSpeed, context_tokens: int) -> float:
+    """A step of many requests, whose caches together hold ``context_tokens``: reading, or arithmetic if that is more.
+
+    Where nothing is known of the arithmetic, its time is that of reading.
+    """
+    read = (layer.step_bytes + layer.cache_bytes(context_tokens)) / speed.bytes_per_second
+    arithmetic = REQUESTS_PER_STEP * layer.flops_per_token / speed.flops_per_second
+    return max(read, arithmetic) + speed.layer_overhead_seconds
+
+
+def step_seconds(model: ModelCost, speed: NodeSpeed, first_layer: int, end_layer: int, context_tokens: int) -> float:
+    """A step of many requests through layers ``[first_layer, end_layer)``, with the head after the last of them."""
+    layers = model.layers[first_layer:end_layer]
+    head = model.head_active_bytes / speed.bytes_per_second if end_layer == len(model.layers) else 0.0
+    return sum(layer_step_seconds(layer, speed, context_tokens) for layer in layers) + head
+
+
+def reduce_seconds(link: LinkSpeed, hidden_bytes: int, ranks: int, tokens: int) -> float:
+    """The all-reduces that end attention and feed-forward of one layer, over a ring whose slowest link is ``link``.
+
+    A ring passes each rank's part of the sum around twice but for one step (Baidu's ring all-reduce, as in MLX).
+    """
+    part = -(-tokens * hidden_bytes // ranks)
+    return _REDUCES_PER_LAYER * 2 * (ranks - 1) * hop_seconds(link, part)
+
+
 def prefill_seconds(model: ModelCost, speed: NodeSpeed, first_layer: int, end_layer: int, tokens: int) -> float:
     """A chunk of ``tokens`` through a run of layers: its arithmetic, or reading the weights if that takes longer."""
     layers = model.layers[first_layer:end_layer]
@@ -136,12 +210,12 @@ def prefill_seconds(model: ModelCost, speed: NodeSpeed, first_layer: int, end_la
     return max(arithmetic, reading) + len(layers) * speed.layer_overhead_seconds
 
 
-def predict(decode: Sequence[float], hops: Sequence[float]) -> Prediction:
-    """Speeds from the stages' seconds per token and those of all hops, the way back to the first stage included.
+def predict(decode: Sequence[float], steps: Sequence[float], hops: Sequence[float]) -> Prediction:
+    """Speeds from the stages' seconds for one token and for a step of many, and from all hops, the way back included.
 
     One chat takes the sum, because each token waits for the one before. Many requests follow the slowest stage.
     """
-    return Prediction(1 / (sum(decode) + sum(hops)), 1 / max(decode))
+    return Prediction(1 / (sum(decode) + sum(hops)), REQUESTS_PER_STEP / max(steps))
 
 
 def time_to_first_token(stages: Sequence[StageSeconds], chunk_count: int) -> float:

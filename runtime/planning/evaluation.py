@@ -15,6 +15,8 @@ from runtime.planning.cost import (
     hop_seconds,
     predict,
     prefill_seconds,
+    reduce_seconds,
+    step_seconds,
     time_to_first_token,
 )
 
@@ -38,7 +40,10 @@ class StageFigures:
     last_layer: int
     """Inclusive."""
     memory: StageBytes
+    """On each rank, where the node is a group."""
     decode_seconds: float
+    step_seconds: float
+    """For a step of many requests."""
 
     @property
     def layer_count(self) -> int:
@@ -81,7 +86,7 @@ class Split:
 
     def ttft_seconds(self, prompt_tokens: int) -> float:
         """Predicted time to first token for a prompt of this length, with an empty prompt cache."""
-        model, links = self.problem.model, self.problem.links
+        links, hidden_bytes = self.problem.links, self.problem.model.hidden_bytes
         before_last = max(prompt_tokens - 1, 0)
         chunks = -(-before_last // CHUNK_TOKENS)
         tokens = -(-before_last // max(chunks, 1))
@@ -89,13 +94,23 @@ class Split:
         seconds = [
             StageSeconds(
                 stage.decode_seconds,
-                prefill_seconds(model, self.node_of(stage).speed, stage.first_layer, stage.last_layer + 1, tokens),
+                self._prefill_seconds(stage, tokens),
                 hop,
-                hop_seconds(links[stage.node][following.node], tokens * model.hidden_bytes),
+                hop_seconds(links[stage.node][following.node], tokens * hidden_bytes),
             )
             for stage, following, hop in ring
         ]
         return time_to_first_token(seconds, chunks)
+
+    def _prefill_seconds(self, stage: StageFigures, tokens: int) -> float:
+        """A chunk through a stage; a group waits for its all-reduces too."""
+        node, model = self.node_of(stage), self.problem.model_on(stage.node)
+        work = prefill_seconds(model, node.speed, stage.first_layer, stage.last_layer + 1, tokens)
+        if node.reduce_link is None:
+            return work
+        # The all-reduces of one token are part of the node's speed.
+        reduces = [reduce_seconds(node.reduce_link, model.hidden_bytes, node.ranks, count) for count in (1, tokens)]
+        return work + stage.layer_count * (reduces[1] - reduces[0])
 
     def _hops(self) -> list[float]:
         return _hops(self.problem, [stage.node for stage in self.stages])
@@ -103,17 +118,27 @@ class Split:
 
 def evaluate(problem: SplitProblem, stages: Stages) -> Split:
     """The figures of ``stages``, which name node and end layer in model order. Raises ValueError for a gap."""
-    model, context = problem.model, problem.context_tokens
+    context = problem.context_tokens
     figures = []
     first = 0
     for node, end in stages:
-        there = problem.nodes[node]
-        memory = stage_bytes(model, there, first, end, context)
+        there, model = problem.nodes[node], problem.model_on(node)
         figures.append(
-            StageFigures(node, first, end - 1, memory, decode_seconds(model, there.speed, first, end, context))
+            StageFigures(
+                node,
+                first,
+                end - 1,
+                stage_bytes(problem.model, there, first, end, context),
+                decode_seconds(model, there.speed, first, end, context),
+                step_seconds(model, there.speed, first, end, context),
+            )
         )
         first = end
-    predicted = predict([stage.decode_seconds for stage in figures], _hops(problem, [node for node, _ in stages]))
+    predicted = predict(
+        [stage.decode_seconds for stage in figures],
+        [stage.step_seconds for stage in figures],
+        _hops(problem, [node for node, _ in stages]),
+    )
     return Split(problem, tuple(figures), predicted)
 
 

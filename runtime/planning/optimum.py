@@ -5,6 +5,7 @@
 - *Most requests* and *most room left* are exact for up to twelve nodes with room; beyond that, for the twelve with the
   largest budgets.
 - *Even* takes the nodes as they come.
+- Where some nodes have to take part, all of this is exact for up to eight nodes, those included.
 
 Of equal splits, the one of fewer nodes is taken, and of those the one that leaves most room on its fullest node. For
 *most requests* and *most room left* what is then still equal is decided by the speed of one chat.
@@ -12,7 +13,7 @@ Of equal splits, the one of fewer nodes is taken, and of those the one that leav
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,16 +21,19 @@ import numpy as np
 from runtime.planning.advice import NoFit, explain, size
 from runtime.planning.budget import stage_bytes
 from runtime.planning.chain import EXACT_NODES, Chain, fastest_chain
+from runtime.planning.cost import REQUESTS_PER_STEP
 from runtime.planning.evaluation import Split, evaluate, stages_of
-from runtime.planning.plan import even_split
 from runtime.planning.reach import fewest_nodes, least_slowest, most_room
+from runtime.planning.shares import even_split
+from runtime.planning.values import Change
 from runtime.planning.windows import NEVER, Tables, Windows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from runtime.planning.problem import Goal, SplitProblem
+    from runtime.planning.problem import SplitProblem
     from runtime.planning.reach import Stages
+    from runtime.planning.values import Goal
 
 _SET_NODES = 12
 _EXCHANGES = 3
@@ -52,25 +56,31 @@ class Optimum:
     unused: tuple[Unused, ...]
 
 
-def best_split(problem: SplitProblem, goal: Goal) -> Optimum | NoFit:
-    """The best split of ``problem`` for ``goal``, or why there is none."""
+def best_split(problem: SplitProblem, goal: Goal, needed: frozenset[int] = frozenset()) -> Optimum | NoFit:
+    """The best split of ``problem`` for ``goal``, or why there is none. Every ``needed`` node has a part in it.
+
+    *Even* asks nobody: each node has a part, as long as there are layers. Raises ValueError if more nodes are needed
+    than the model has parts.
+    """
     if goal == "even":
         return _even(problem)
     tables = Tables(problem)
-    usable = _usable(tables)
-    stages = fewest_nodes(Windows(tables), usable, len(usable)) if usable else None
+    if len(needed) > int(tables.cuts.sum()) + 1:
+        raise ValueError(f"{len(needed)} nodes cannot share {int(tables.cuts.sum()) + 1} parts")
+    usable = _usable(tables, needed)
+    stages = fewest_nodes(Windows(tables), usable, len(usable), needed) if usable else None
     if stages is None:
-        return _refused(problem, tables)
+        return _refused(problem, tables, needed)
     with_node: dict[int, int] = {}
     if goal == "chat":
-        chain, with_node = _fastest_chat(tables, usable, stages)
+        chain, with_node = _fastest_chat(tables, usable, stages, needed)
         stages = chain.stages
     elif goal == "requests":
-        slowest = least_slowest(tables, usable, len(usable))
+        slowest = least_slowest(tables, usable, len(usable), needed)
         assert slowest is not None, "some split fits"
-        stages = _roomiest(tables, usable, slowest)
+        stages = _roomiest(tables, usable, slowest, needed)
     else:
-        stages = _roomiest(tables, usable, NEVER, room_first=True)
+        stages = _roomiest(tables, usable, NEVER, needed, room_first=True)
     split = evaluate(problem, stages)
     return Optimum(split, _unused(tables, split, goal, with_node))
 
@@ -81,7 +91,14 @@ def given_split(problem: SplitProblem, counts: Sequence[int]) -> tuple[Split, No
     split = evaluate(problem, stages)
     if not split.short:
         return split, None
-    return split, explain(split, lambda changed: _holds(changed, stages), one_more_node=False)
+    refusal = explain(split, lambda changed: _holds(changed, stages), one_more_node=False)
+    if any(change.kind == "boundary" for change in refusal.changes):
+        return split, refusal
+    if len(problem.nodes) > 1 and fits(problem):
+        other = Change("goal", 0, "let Pomona share the layers")
+        return split, replace(refusal, changes=(other, *refusal.changes))
+    more = explain(split, fits, one_more_node=True).changes
+    return split, replace(refusal, changes=(*refusal.changes, *(change for change in more if change.kind == "node")))
 
 
 def _holds(problem: SplitProblem, stages: Stages) -> bool:
@@ -93,24 +110,29 @@ def _holds(problem: SplitProblem, stages: Stages) -> bool:
     )
 
 
-def _usable(tables: Tables) -> list[int]:
-    """The nodes with room for some run of layers, the largest of them if they are too many."""
-    found = [node for node in range(tables.node_count) if tables.capacity[node] >= tables.smallest_run]
-    return sorted(sorted(found, key=lambda node: -tables.capacity[node])[:_SET_NODES])
+def _usable(tables: Tables, needed: frozenset[int] = frozenset()) -> list[int]:
+    """The needed nodes and those with room for some run of layers, the largest of them if they are too many."""
+    found = [node for node in range(tables.node_count) if tables.capacity[node] >= tables.smallest_run[node]]
+    others = sorted((node for node in found if node not in needed), key=lambda node: -tables.capacity[node])
+    most = max(EXACT_NODES if needed else _SET_NODES, len(needed))
+    return sorted([*needed, *others[: most - len(needed)]])
 
 
-def _fastest_chat(tables: Tables, usable: list[int], fitting: Stages) -> tuple[Chain, dict[int, int]]:
+def _fastest_chat(
+    tables: Tables, usable: list[int], fitting: Stages, needed: frozenset[int]
+) -> tuple[Chain, dict[int, int]]:
     windows = Windows(tables)
-    if len(usable) <= EXACT_NODES:
-        chain, with_node = fastest_chain(windows, usable, len(usable))
+    if len(usable) <= EXACT_NODES or needed:
+        chain, with_node = fastest_chain(windows, usable, len(usable), needed)
         assert chain is not None, "some split fits"
-        return _roomiest_chain(tables, [node for node in usable if with_node[node] == chain.time], chain), with_node
+        tied = [node for node in usable if with_node[node] == chain.time]
+        return _roomiest_chain(tables, tied, chain, needed), with_node
     best, with_node = Chain(_chat_time(tables, fitting), fitting), dict.fromkeys(usable, NEVER)
     if len(fitting) > EXACT_NODES:
         return best, with_node
     by_speed = sorted(usable, key=lambda node: int(tables.seconds[node, -1]))
-    needed = [node for node, _ in fitting]
-    chosen = [*needed, *(node for node in by_speed if node not in needed)][:EXACT_NODES]
+    holding = [node for node, _ in fitting]
+    chosen = [*holding, *(node for node in by_speed if node not in holding)][:EXACT_NODES]
     candidates = [chosen]
     for _ in range(_EXCHANGES):
         gained = False
@@ -126,18 +148,20 @@ def _fastest_chat(tables: Tables, usable: list[int], fitting: Stages) -> tuple[C
     return best, with_node
 
 
-def _roomiest_chain(tables: Tables, tied: list[int], chain: Chain) -> Chain:
+def _roomiest_chain(tables: Tables, tied: list[int], chain: Chain, needed: frozenset[int]) -> Chain:
     """Of the chains that take the same time over as few of the ``tied`` nodes, the one that leaves most room."""
     count = len(chain.stages)
     rooms = tables.rooms(tied)
     low, high = int(np.searchsorted(rooms, _least_room(tables, chain.stages), "right")), len(rooms)
     probe = low  # first whether there is any other: mostly there is not
     while low < high:
-        other, _ = fastest_chain(Windows(tables, int(rooms[probe])), tied, count)
+        other, _ = fastest_chain(Windows(tables, int(rooms[probe])), tied, count, needed)
         if other and other.time == chain.time:
             chain = other
             if high == len(rooms):
-                high = int(np.searchsorted(rooms, most_room(tables, tied, count, NEVER), "right"))
+                most = most_room(tables, tied, count, NEVER, needed=needed)
+                assert most is not None, "the chain leaves some"
+                high = int(np.searchsorted(rooms, most, "right"))
             low = int(np.searchsorted(rooms, _least_room(tables, chain.stages), "right"))
         else:
             high = probe
@@ -145,20 +169,22 @@ def _roomiest_chain(tables: Tables, tied: list[int], chain: Chain) -> Chain:
     return chain
 
 
-def _roomiest(tables: Tables, usable: list[int], slowest: int, *, room_first: bool = False) -> Stages:
+def _roomiest(
+    tables: Tables, usable: list[int], slowest: int, needed: frozenset[int], *, room_first: bool = False
+) -> Stages:
     """Within the limit on stages: as few nodes as can be, then most room, then the fastest chat.
 
     ``room_first``: most room before fewer nodes.
     """
-    room = most_room(tables, usable, len(usable), slowest, 0) if room_first else 0
-    stages = fewest_nodes(Windows(tables, room, slowest), usable, len(usable))
+    room = (most_room(tables, usable, len(usable), slowest, 0, needed) if room_first else 0) or 0
+    stages = fewest_nodes(Windows(tables, room, slowest), usable, len(usable), needed)
     assert stages is not None, "the limits were found by a split"
     count = len(stages)
-    windows = Windows(tables, most_room(tables, usable, count, slowest, room), slowest)
-    stages = fewest_nodes(windows, usable, count)
+    windows = Windows(tables, most_room(tables, usable, count, slowest, room, needed) or 0, slowest)
+    stages = fewest_nodes(windows, usable, count, needed)
     assert stages is not None, "the limits were found by a split"
     nodes = usable if len(usable) <= EXACT_NODES else sorted(node for node, _ in stages)
-    chain = fastest_chain(windows, nodes, count)[0] if len(nodes) <= EXACT_NODES else None
+    chain = fastest_chain(windows, nodes, count, needed)[0] if len(nodes) <= EXACT_NODES else None
     return chain.stages if chain else stages
 
 
@@ -179,19 +205,27 @@ def _even(problem: SplitProblem) -> Optimum | NoFit:
     return Optimum(split, tuple(_unused_node(problem, node, why) for node in left_out))
 
 
-def _refused(problem: SplitProblem, tables: Tables) -> NoFit:
+def _refused(problem: SplitProblem, tables: Tables, needed: frozenset[int]) -> NoFit:
     """The split that lacks least on its worst node, and what would make some split fit."""
-    nodes = sorted(sorted(range(tables.node_count), key=lambda node: -tables.capacity[node])[:_SET_NODES])
-    room = most_room(tables, nodes, len(nodes), NEVER)
-    stages = fewest_nodes(Windows(tables, room), nodes, len(nodes))
+    largest = sorted(range(tables.node_count), key=lambda node: -tables.capacity[node])
+    most = max(EXACT_NODES if needed else _SET_NODES, len(needed))
+    nodes = sorted([*needed, *(node for node in largest if node not in needed)][:most])
+    room = most_room(tables, nodes, len(nodes), NEVER, needed=needed)
+    assert room is not None, "with enough bytes to lack, every split fits"
+    stages = fewest_nodes(Windows(tables, room), nodes, len(nodes), needed)
     assert stages is not None, "the room was found by a split"
-    return explain(evaluate(problem, stages), _fits, one_more_node=True)
+    refusal = explain(evaluate(problem, stages), lambda changed: fits(changed, needed), one_more_node=True)
+    if needed and fits(problem):
+        others = Change("pins", 0, "let Pomona choose the nodes")
+        return replace(refusal, changes=(others, *refusal.changes))
+    return refusal
 
 
-def _fits(problem: SplitProblem) -> bool:
+def fits(problem: SplitProblem, needed: frozenset[int] = frozenset()) -> bool:
+    """Whether any split at all fits."""
     tables = Tables(problem)
-    usable = _usable(tables)
-    return bool(usable) and fewest_nodes(Windows(tables), usable, len(usable)) is not None
+    usable = _usable(tables, needed)
+    return bool(usable) and fewest_nodes(Windows(tables), usable, len(usable), needed) is not None
 
 
 def _unused(tables: Tables, split: Split, goal: Goal, with_node: dict[int, int]) -> tuple[Unused, ...]:
@@ -201,15 +235,15 @@ def _unused(tables: Tables, split: Split, goal: Goal, with_node: dict[int, int])
     for node in range(tables.node_count):
         if node in used:
             continue
-        if (room := tables.capacity[node] - tables.smallest_run) < 0:
+        if (room := tables.capacity[node] - tables.smallest_run[node]) < 0:
             why = f"it lacks {size(-room)} for the smallest part"
         elif goal == "chat":
             why = _slower_chat(split.predicted.chat_tokens_per_second, with_node.get(node, NEVER))
         elif goal == "requests":
             smallest = int(tables.stage_times([node])[0]) / 1e12
             without = split.predicted.requests_tokens_per_second
-            slower = smallest * without > 1 + 1e-9
-            why = _rates(without, 1 / smallest, "at most ") if slower else "no more requests with it"
+            most = REQUESTS_PER_STEP / smallest
+            why = _rates(without, most, "at most ") if most < without * (1 - 1e-9) else "no more requests with it"
         else:
             why = "no more room with it"
         found.append(_unused_node(problem, node, why))

@@ -1,4 +1,4 @@
-"""The one function that turns a layout, nodes and a split into a plan.
+"""The one function that turns a layout, nodes and what a person wants into a plan.
 
 The preview while a boundary is dragged, the command line and the launch all call :func:`make_plan`, so that
 what a person saw is what starts.
@@ -6,229 +6,264 @@ what a person saw is what starts.
 
 from __future__ import annotations
 
-from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import msgspec
+
+from runtime.planning.advice import NoFit
+from runtime.planning.evaluation import evaluate
+from runtime.planning.optimum import best_split, fits, given_split
+from runtime.planning.places import NO_PINS, Link, Pins, Place, PlanNode, split_problem
+from runtime.planning.refusals import refuse_inputs, refuse_split, refuse_tensor
+from runtime.planning.shares import even_split, stage_weight_bytes
+from runtime.planning.values import (
+    Change,
+    Goal,
+    Mode,
+    Plan,
+    PredictedSpeed,
+    RankPlan,
+    Refusal,
+    Shortfall,
+    StagePlan,
+    UnusedNode,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from runtime.models.layout import ModelLayout
+    from runtime.planning.evaluation import Split
+    from runtime.planning.problem import SplitProblem
 
-Mode = Literal["pipeline", "tensor"]
+__all__ = [
+    "Change",
+    "Goal",
+    "Link",
+    "Mode",
+    "Pins",
+    "Plan",
+    "PlanNode",
+    "PredictedSpeed",
+    "RankPlan",
+    "Refusal",
+    "Shortfall",
+    "StagePlan",
+    "UnusedNode",
+    "default_context_tokens",
+    "even_split",
+    "make_plan",
+    "refuse_tensor",
+    "stage_weight_bytes",
+]
 
-
-class PlanNode(msgspec.Struct, frozen=True):
-    """What the planner has to know of a node."""
-
-    node_id: str
-    name: str
-    budget_bytes: int
-    """Memory that a model may take on this node."""
-
-
-class RankPlan(msgspec.Struct, frozen=True):
-    """One worker process: its node and the weights that it will hold."""
-
-    node_id: str
-    node_name: str
-    weight_bytes: int
-
-
-class StagePlan(msgspec.Struct, frozen=True):
-    """A run of layers and the ranks that compute it: one rank, or a tensor-parallel group."""
-
-    first_layer: int
-    last_layer: int
-    """Inclusive."""
-    ranks: tuple[RankPlan, ...]
-
-    @property
-    def layer_count(self) -> int:
-        return self.last_layer - self.first_layer + 1
+_CONTEXT_TOKENS = 8192
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """Every layer has exactly one stage, in model order. Checked when a plan is made and when one is decoded."""
-
-    model: str
-    mode: Mode
-    layer_count: int
-    stages: tuple[StagePlan, ...]
-
-    def __post_init__(self) -> None:
-        if not self.stages:
-            raise ValueError("a plan without stages")
-        next_layer = 0
-        for stage in self.stages:
-            if stage.first_layer != next_layer or stage.last_layer < stage.first_layer or not stage.ranks:
-                raise ValueError(f"stages of a plan must follow each other without gaps: {self.stages}")
-            next_layer = stage.last_layer + 1
-        if next_layer != self.layer_count:
-            raise ValueError(f"a plan for {self.layer_count} layers ends at layer {next_layer}")
-
-    @property
-    def rank_count(self) -> int:
-        return sum(len(stage.ranks) for stage in self.stages)
-
-
-class Shortfall(msgspec.Struct, frozen=True):
-    """A node that would have to hold more than its budget."""
-
-    node_id: str
-    node_name: str
-    missing_bytes: int
-
-
-class Refusal(msgspec.Struct, frozen=True):
-    """Why there is no plan, in one sentence for a person."""
-
-    reason: str
-    shortfalls: tuple[Shortfall, ...] = ()
-
-
-def even_split(layer_count: int, node_count: int) -> tuple[int, ...]:
-    """Layers per node, as equal as they can be; the first of at least one node take the remainder."""
-    whole, remainder = divmod(layer_count, node_count)
-    return tuple(whole + (index < remainder) for index in range(node_count))
-
-
-def stage_weight_bytes(layout: ModelLayout, first_layer: int, end_layer: int, rank_count: int = 1) -> int:
-    """Weights of layers ``[first_layer, end_layer)``, with the embedding on the first stage, norm and head on the last.
-
-    A tied embedding is counted once when one stage is both first and last. Of a stage of several ranks, each holds
-    an equal share of what can be divided, and all of the rest (norms, routers, embeddings).
-    """
-    first, last = first_layer == 0, end_layer == len(layout.layer_bytes)
-    total = sum(layout.layer_bytes[first_layer:end_layer])
-    divided = sum(layout.layer_divided_bytes[first_layer:end_layer])
-    if first:
-        total += layout.embedding_bytes
-    if last:
-        total += layout.head_bytes
-        divided += layout.head_divided_bytes
-        if layout.tied_embedding and not first:
-            total += layout.embedding_bytes - layout.first_alone_bytes
-    return total - divided + -(-divided // rank_count)
+def default_context_tokens(layout: ModelLayout) -> int:
+    """What is planned for if nobody says: 8192 tokens, or the longest that the model was made for if that is less."""
+    return min(_CONTEXT_TOKENS, layout.context_tokens)
 
 
 def make_plan(
-    layout: ModelLayout, nodes: Sequence[PlanNode], split: Sequence[int] | None = None, mode: Mode = "pipeline"
+    layout: ModelLayout,
+    nodes: Sequence[PlanNode],
+    split: Sequence[int] | None = None,
+    mode: Mode = "pipeline",
+    *,
+    goal: Goal = "even",
+    context_tokens: int | None = None,
+    links: Sequence[Link] = (),
+    pins: Pins = NO_PINS,
 ) -> Plan | Refusal:
-    """Plan ``layout`` over ``nodes``, which come in model order.
+    """Plan ``layout`` over ``nodes``.
 
-    ``split`` gives the number of layers for each node; 0 leaves that node out; None means even. Tensor mode takes
-    no split: every node holds its share of every layer.
+    ``split`` gives the number of layers for each node, which come in model order; 0 leaves that node out, and a tensor
+    group has its layers at its first node. Without it the plan is the best for ``goal``, in whatever order. Tensor mode
+    takes no split: every node holds its share of every layer. ``context_tokens`` bounds prompt and answer together.
+    Links that are not given count as ``places.UNKNOWN_LINK``.
     """
-    if refusal := _refuse_inputs(layout, nodes):
+    context = default_context_tokens(layout) if context_tokens is None else context_tokens
+    if refusal := refuse_inputs(layout, nodes, context, pins):
         return refusal
+    maker = _Maker(layout, nodes, links, context, pins)
     if mode == "tensor":
-        return _tensor_plan(layout, nodes, split)
-    layer_count = len(layout.layer_bytes)
-    if split is None:
-        split = even_split(layer_count, len(nodes))
-    if refusal := _refuse_split(split, layer_count, len(nodes), layout.name):
-        return refusal
-    if layout.pipeline_refusal and sum(count > 0 for count in split) > 1:
-        return Refusal(layout.pipeline_refusal)
-    edges = pairwise(accumulate(split, initial=0))
-    stages = tuple(
-        StagePlan(first, end - 1, (RankPlan(node.node_id, node.name, stage_weight_bytes(layout, first, end)),))
-        for node, (first, end) in zip(nodes, edges, strict=True)
-        if end > first
-    )
-    return _within_budget(Plan(layout.name, mode, layer_count, stages), nodes)
+        return maker.tensor(split)
+    return maker.best(goal) if split is None else maker.given(split)
 
 
-def _refuse_inputs(layout: ModelLayout, nodes: Sequence[PlanNode]) -> Refusal | None:
-    if not nodes:
-        return Refusal("There is no node to run the model on. Start Pomona on at least one Mac.")
-    if not layout.layer_bytes:
-        return Refusal(f"{layout.name} has no layers to share. Choose another model.")
-    seen: set[str] = set()
-    for node in nodes:
-        if node.node_id in seen:
-            return Refusal(f"{node.name} is named twice: give each node once.")
-        seen.add(node.node_id)
-    return None
+class _Maker:
+    """A plan for one layout and its nodes, whatever is asked for."""
 
+    def __init__(
+        self, layout: ModelLayout, nodes: Sequence[PlanNode], links: Sequence[Link], context: int, pins: Pins
+    ) -> None:
+        self.layout, self.nodes, self.links, self.context, self.pins = layout, nodes, links, context, pins
+        self.known = {node.node_id: node for node in nodes}
 
-def _refuse_split(split: Sequence[int], layer_count: int, node_count: int, model: str) -> Refusal | None:
-    shown = ",".join(map(str, split))
-    if len(split) != node_count:
-        return Refusal(
-            f"The split {shown} names {_count(len(split), 'part')}, but there are {_count(node_count, 'node')}: "
-            "give one number of layers for each node (0 leaves a node out)."
+    def given(self, split: Sequence[int]) -> Plan | Refusal:
+        """The split that a person has set."""
+        if refusal := refuse_split(split, len(self.layout.layer_bytes), len(self.nodes), self.layout.name):
+            return refusal
+        grouped = {node_id: group[0] for group in self.pins.groups for node_id in group[1:]}
+        for node, count in zip(self.nodes, split, strict=True):
+            if count and (first := grouped.get(node.node_id)):
+                return Refusal(
+                    f"{node.name} shares the layers of {self.known[first].name}, so give it 0 layers of its own."
+                )
+        places = self._places(self.nodes)
+        kept = [count for node, count in zip(self.nodes, split, strict=True) if node.node_id not in grouped]
+        if self.layout.pipeline_refusal and sum(count > 0 for count in kept) > 1:
+            return Refusal(self.layout.pipeline_refusal)
+        if refusal := self._refuse_groups():
+            return refusal
+        found, refused = given_split(self._problem(places), kept)
+        unused = [
+            _unused(node, "the split gives it 0")
+            for place, count in zip(places, kept, strict=True)
+            for node in place.members
+            if not count
+        ]
+        plan = self._plan(found, places, None, unused)
+        return self._refusal(refused, places, plan) if refused else plan
+
+    def best(self, goal: Goal) -> Plan | Refusal:
+        """The best split for a goal."""
+        taking = [node for node in self.nodes if node.node_id not in self.pins.left_out]
+        left = [_unused(node, "you left it out") for node in self.nodes if node.node_id in self.pins.left_out]
+        if not taking:
+            return Refusal("Every node is left out: put at least one of them back in.")
+        if refusal := self._refuse_groups():
+            return refusal
+        places = self._places(taking)
+        needed = frozenset(
+            index
+            for index, place in enumerate(places)
+            if len(place.members) > 1 or any(node.node_id in self.pins.needed for node in place.members)
         )
-    if any(count < 0 for count in split):
-        return Refusal(f"The split {shown} has a negative number of layers.")
-    if sum(split) != layer_count:
-        return Refusal(
-            f"The split {shown} adds up to {sum(split)} layers, but {model} has {layer_count}: "
-            "change the numbers so that every layer has one node."
+        problem = self._problem(places)
+        parts = len(self.layout.layer_bytes) - len(problem.model.forbidden_cuts)
+        if self.layout.pipeline_refusal and (len(needed) > 1 or (goal == "even" and len(places) > 1)):
+            return Refusal(self.layout.pipeline_refusal)
+        if len(needed) > parts:
+            return Refusal(f"{self.layout.name} has {parts} parts for {len(needed)} nodes; let fewer take part.")
+        found = best_split(problem, goal, needed)
+        if isinstance(found, NoFit):
+            if self.layout.pipeline_refusal and len(places) > 1:
+                return Refusal(f"{found.reason.removesuffix('.')}. {self.layout.pipeline_refusal}")
+            return self._refusal(found, places, self._plan(found.split, places, goal, left))
+        unused = [
+            UnusedNode(node.node_id, node.name, one.reason) for one in found.unused for node in places[one.node].members
+        ]
+        return self._plan(found.split, places, goal, [*unused, *left])
+
+    def tensor(self, split: Sequence[int] | None) -> Plan | Refusal:
+        """All nodes as one group."""
+        if split is not None:
+            return Refusal("Tensor mode shares every layer among all nodes, so it takes no split: leave the split out.")
+        taking = [node for node in self.nodes if node.node_id not in self.pins.left_out]
+        left = [_unused(node, "you left it out") for node in self.nodes if node.node_id in self.pins.left_out]
+        if not taking:
+            return Refusal("Every node is left out: put at least one of them back in.")
+        if refusal := refuse_tensor(self.layout, len(taking)):
+            return refusal
+        places = [Place(tuple(taking))]
+        found, refused = given_split(self._problem(places), [len(self.layout.layer_bytes)])
+        plan = self._plan(found, places, None, left, "tensor")
+        if refused is None:
+            return msgspec.structs.replace(plan, warning=self._slow_links(found, taking))
+        changes = [change for change in refused.changes if change.kind != "node"]
+        if len(taking) > 1 and fits(self._problem([Place((node,)) for node in taking])):
+            changes.append(Change("mode", 0, "use pipeline mode"))
+        return self._refusal(replace(refused, changes=tuple(changes)), places, plan)
+
+    def _slow_links(self, group: Split, nodes: Sequence[PlanNode]) -> str | None:
+        """A warning where the links make the group slower than its fastest node would be alone."""
+        alone = [self._problem([Place((node,))]) for node in nodes]
+        rates = [evaluate(problem, ((0, len(self.layout.layer_bytes)),)).predicted for problem in alone]
+        best = max(rates, key=lambda rate: rate.chat_tokens_per_second)
+        together, single = group.predicted.chat_tokens_per_second, best.chat_tokens_per_second
+        if single <= together:
+            return None
+        name = nodes[rates.index(best)].name
+        return (
+            f"The links make this slower than one node: {together:.1f} tok/s, {single:.1f} on {name} alone "
+            "if it had the room."
         )
-    return None
+
+    def _places(self, nodes: Sequence[PlanNode]) -> list[Place]:
+        grouped = {node_id: group for group in self.pins.groups for node_id in group}
+        places = []
+        for node in nodes:
+            group = grouped.get(node.node_id, (node.node_id,))
+            if group[0] == node.node_id:
+                places.append(Place(tuple(self.known[node_id] for node_id in group)))
+        return places
+
+    def _problem(self, places: Sequence[Place]) -> SplitProblem:
+        return split_problem(self.layout, places, self.links, self.context)
+
+    def _refuse_groups(self) -> Refusal | None:
+        refusals = (refuse_tensor(self.layout, len(group)) for group in self.pins.groups)
+        return next((refusal for refusal in refusals if refusal), None)
+
+    def _refusal(self, refused: NoFit, places: Sequence[Place], plan: Plan) -> Refusal:
+        short = tuple(
+            Shortfall(rank.node_id, rank.node_name, -rank.room_bytes)
+            for stage in plan.stages
+            for rank in stage.ranks
+            if rank.room_bytes < 0
+        )
+        changes = tuple(self._over_nodes(change, places) for change in refused.changes)
+        return Refusal(refused.reason, short, changes, plan)
+
+    def _over_nodes(self, change: Change, places: Sequence[Place]) -> Change:
+        """A change whose layers are given for places, with those of every node."""
+        counts = {place.members[0].node_id: count for place, count in zip(places, change.counts, strict=False)}
+        every = tuple(counts.get(node.node_id, 0) for node in self.nodes) if counts else ()
+        return Change(change.kind, change.amount, change.words, every)
+
+    def _plan(
+        self,
+        split: Split,
+        places: Sequence[Place],
+        goal: Goal | None,
+        unused: Sequence[UnusedNode],
+        mode: Mode = "pipeline",
+    ) -> Plan:
+        stages = []
+        for stage in split.stages:
+            held = stage.memory
+            ranks = tuple(
+                RankPlan(
+                    node.node_id,
+                    node.name,
+                    held.weight_bytes,
+                    held.kv_bytes,
+                    node.reserved_bytes,
+                    node.budget_bytes,
+                )
+                for node in places[stage.node].members
+            )
+            source = split.node_of(stage).speed.source
+            stages.append(StagePlan(stage.first_layer, stage.last_layer, ranks, stage.decode_seconds, source))
+        return Plan(
+            self.layout.name,
+            mode,
+            len(self.layout.layer_bytes),
+            tuple(stages),
+            self.context,
+            goal,
+            PredictedSpeed(
+                split.predicted.chat_tokens_per_second,
+                split.predicted.requests_tokens_per_second,
+                split.ttft_seconds(1024),
+                split.ttft_seconds(16384),
+            ),
+            tuple(unused),
+        )
 
 
-def _tensor_plan(layout: ModelLayout, nodes: Sequence[PlanNode], split: Sequence[int] | None) -> Plan | Refusal:
-    if split is not None:
-        return Refusal("Tensor mode shares every layer among all nodes, so it takes no split: leave the split out.")
-    if refusal := refuse_tensor(layout, len(nodes)):
-        return refusal
-    layer_count = len(layout.layer_bytes)
-    share = stage_weight_bytes(layout, 0, layer_count, len(nodes))
-    ranks = tuple(RankPlan(node.node_id, node.name, share) for node in nodes)
-    return _within_budget(Plan(layout.name, "tensor", layer_count, (StagePlan(0, layer_count - 1, ranks),)), nodes)
-
-
-def refuse_tensor(layout: ModelLayout, rank_count: int) -> Refusal | None:
-    """Why ``rank_count`` ranks cannot share each layer, or None."""
-    if rank_count == 1:
-        return None
-    most = len(layout.tensor_refusals) + 1
-    if rank_count > most:
-        return Refusal(f"Tensor mode shares layers among at most {most} nodes; choose fewer nodes or pipeline mode.")
-    reason = layout.tensor_refusals[rank_count - 2]
-    return Refusal(reason) if reason else None
-
-
-def _within_budget(plan: Plan, nodes: Sequence[PlanNode]) -> Plan | Refusal:
-    budgets = {node.node_id: node.budget_bytes for node in nodes}
-    shortfalls = tuple(
-        Shortfall(rank.node_id, rank.node_name, rank.weight_bytes - budgets[rank.node_id])
-        for stage in plan.stages
-        for rank in stage.ranks
-        if rank.weight_bytes > budgets[rank.node_id]
-    )
-    if not shortfalls:
-        return plan
-    worst = max(shortfalls, key=lambda shortfall: shortfall.missing_bytes)
-    return Refusal(
-        f"{worst.node_name} lacks {_size(worst.missing_bytes)} for its part of {plan.model}{_advice(plan, nodes)}",
-        shortfalls,
-    )
-
-
-def _advice(plan: Plan, nodes: Sequence[PlanNode]) -> str:
-    needed = sum(rank.weight_bytes for stage in plan.stages for rank in stage.ranks)
-    budget = sum(node.budget_bytes for node in nodes)
-    if needed > budget:
-        together = f", and all nodes together lack {_size(needed - budget)}" if len(nodes) > 1 else ""
-        return f"{together}; add a node or choose a smaller model."
-    if plan.mode == "tensor":
-        return "; tensor mode gives every node the same, so use pipeline mode or leave that node out."
-    return "; move layers to another node."
-
-
-def _size(count: int) -> str:
-    """``count`` bytes for a person, never rounded down."""
-    for unit, name, digits in ((2**30, "GB", 1), (2**20, "MB", 0)):
-        steps = 10**digits
-        if count >= unit:
-            return f"{-(-count * steps // unit) / steps:.{digits}f} {name}"
-    return f"{max(1, -(-count // 2**10))} kB"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
+def _unused(node: PlanNode, why: str) -> UnusedNode:
+    return UnusedNode(node.node_id, node.name, f"{node.name} not used: {why}")

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from runtime.planning.cost import LinkSpeed, ModelCost, NodeSpeed
-
-Goal = Literal["chat", "requests", "even", "room"]
-"""Fastest chat, most requests, even, most room left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +19,18 @@ class CostedNode:
     reserve_bytes: int
     """The part of the budget that is kept free for activations."""
     speed: NodeSpeed
+    """Of a tensor group: what each of its ranks achieves, the all-reduces of one token in the overhead of a layer."""
+    ranks: int = 1
+    """More than 1 for a tensor group, which acts as one node; memory is then that of each of its ranks."""
+    reduce_link: LinkSpeed | None = None
+    """The slowest link of the group's ring."""
+    tightest: str = ""
+    """The name of the group's node with the least room."""
+
+    @property
+    def short_name(self) -> str:
+        """Who lacks memory if anyone does."""
+        return self.tightest or self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,10 @@ class SplitProblem:
             raise ValueError("a split needs a node and a layer")
         if [len(row) for row in self.links] != [len(self.nodes)] * len(self.nodes):
             raise ValueError("links must name a way from every node to every node")
+
+    def model_on(self, node: int) -> ModelCost:
+        """The model as one rank of a node sees it: the whole, or its share of each layer."""
+        return self.model.shared(self.nodes[node].ranks)
 
 
 def uniform_links(node_count: int, link: LinkSpeed) -> tuple[tuple[LinkSpeed, ...], ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from runtime.planning.chain import fastest_chain
 from runtime.planning.windows import Windows
 
 if TYPE_CHECKING:
@@ -19,11 +20,18 @@ Stages = tuple[tuple[int, int], ...]
 """Node and end layer of every stage, in model order."""
 
 
-def fewest_nodes(windows: Windows, usable: Sequence[int], at_most: int) -> Stages | None:
+def fewest_nodes(
+    windows: Windows, usable: Sequence[int], at_most: int, needed: frozenset[int] = frozenset()
+) -> Stages | None:
     """A split within the limits over as few of the ``usable`` nodes as can be; None if ``at_most`` are too few.
 
-    Takes 2^n·n steps for n usable nodes.
+    Takes 2^n·n steps for n usable nodes. Where some nodes are ``needed``, a furthest layer tells too little: a node
+    may have to stop early to leave them one. Then the search for chains answers.
     """
+    if needed:
+        sizes = range(len(needed), at_most + 1)
+        found = (fastest_chain(windows, usable, size, needed)[0] for size in sizes)
+        return next((chain.stages for chain in found if chain), None)
     for node in usable:
         if windows.single[node]:
             return ((node, windows.tables.layer_count),)
@@ -69,24 +77,37 @@ def _reached(windows: Windows, usable: Sequence[int]) -> tuple[list[int], list[i
     return reached, came_from
 
 
-def least_slowest(tables: Tables, usable: Sequence[int], at_most: int, room: int = 0) -> int | None:
-    """The smallest time of the slowest stage that leaves ``room`` on every node; None if there is no such split."""
+def least_slowest(
+    tables: Tables, usable: Sequence[int], at_most: int, needed: frozenset[int] = frozenset()
+) -> int | None:
+    """The smallest time of the slowest stage of a split that fits; None if there is no such split."""
     times = tables.stage_times(usable)
-    found = _first(times, lambda time: fewest_nodes(Windows(tables, room, time), usable, at_most) is not None)
+    found = _first(times, lambda time: fewest_nodes(Windows(tables, 0, time), usable, at_most, needed) is not None)
     return None if found is None else int(times[found])
 
 
-def most_room(tables: Tables, usable: Sequence[int], at_most: int, slowest: int, least: int | None = None) -> int:
+def most_room(
+    tables: Tables,
+    usable: Sequence[int],
+    at_most: int,
+    slowest: int,
+    least: int | None = None,
+    needed: frozenset[int] = frozenset(),
+) -> int | None:
     """The most bytes that a split can leave on every node that it uses; below zero if none fits.
 
-    ``least`` is known to be possible. Every model fits some node if it may lack enough bytes.
+    ``least`` is known to be possible. Every model fits some node if it may lack enough bytes, so there is always a
+    split unless more nodes are ``needed`` than there are parts: then None.
     """
     rooms = tables.rooms(usable)[::-1]
     if least is not None:
         rooms = rooms[rooms >= least]
-    found = _first(rooms, lambda room: fewest_nodes(Windows(tables, room, slowest), usable, at_most) is not None)
-    assert found is not None, "with enough room to lack, one node holds everything"
-    return int(rooms[found])
+
+    def holds(room: int) -> bool:
+        return fewest_nodes(Windows(tables, room, slowest), usable, at_most, needed) is not None
+
+    found = _first(rooms, holds)
+    return None if found is None else int(rooms[found])
 
 
 def _first(values: Integers, holds: Callable[[int], bool]) -> int | None:

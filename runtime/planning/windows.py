@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runtime.planning.cost import TOKEN_BYTES, hop_seconds, layer_decode_seconds
+from runtime.planning.cost import TOKEN_BYTES, hop_seconds, layer_decode_seconds, layer_step_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
+    from runtime.planning.cost import LayerCost, NodeSpeed
     from runtime.planning.problem import SplitProblem
 
     Integers = NDArray[np.int64]
@@ -34,22 +35,31 @@ def picoseconds(seconds: float) -> int:
 
 
 class Tables:
-    """A problem as prefix sums: ``bytes[k]`` is what layers ``[0, k)`` need, their cache included."""
+    """A problem as prefix sums: ``bytes[node][k]`` is what layers ``[0, k)`` need there, their cache included."""
 
     def __init__(self, problem: SplitProblem) -> None:
         model, context = problem.model, problem.context_tokens
         self.problem = problem
         self.node_count = len(problem.nodes)
         self.layer_count = len(model.layers)
-        need = [layer.weight_bytes + layer.cache_bytes(context) for layer in model.layers]
-        self.bytes: Integers = np.concatenate(([0], np.cumsum(need))).astype(np.int64)
+        self.models = [problem.model_on(node) for node in range(self.node_count)]
+        need = {
+            node.ranks: [layer.weight_bytes + layer.cache_bytes(context) for layer in shared.layers]
+            for node, shared in zip(problem.nodes, self.models, strict=True)
+        }
+        self.bytes: list[Integers] = [
+            np.concatenate(([0], np.cumsum(need[node.ranks]))).astype(np.int64) for node in problem.nodes
+        ]
         self.embedding = model.embedding_bytes
-        self.head = model.head_bytes
-        self.head_alone = model.head_bytes + (model.embedding_bytes if model.tied_embedding else 0)
+        self.head = [shared.head_bytes for shared in self.models]
+        self.head_alone = [
+            shared.head_bytes + (model.embedding_bytes if model.tied_embedding else 0) for shared in self.models
+        ]
         """The last stage's head, where the first stage is another."""
         self.capacity: list[int] = [node.budget_bytes - node.reserve_bytes for node in problem.nodes]
         self.head_seconds = [
-            picoseconds(model.head_active_bytes / node.speed.bytes_per_second) for node in problem.nodes
+            picoseconds(shared.head_active_bytes / node.speed.bytes_per_second)
+            for shared, node in zip(self.models, problem.nodes, strict=True)
         ]
         ways = [
             [(picoseconds(hop_seconds(link, size)) if a != b else 0) for b, link in enumerate(row)]
@@ -64,30 +74,50 @@ class Tables:
 
     @cached_property
     def seconds(self) -> Integers:
-        """Picoseconds of layers ``[0, k)`` by node and k, without the head. Whether a split fits needs none of it."""
-        context, layers = self.problem.context_tokens, self.problem.model.layers
-        seconds = np.zeros((self.node_count, self.layer_count + 1), np.int64)
-        for index, node in enumerate(self.problem.nodes):
-            times = [picoseconds(layer_decode_seconds(layer, node.speed, context)) for layer in layers]
-            seconds[index, 1:] = np.cumsum(times)
-        return seconds
+        """Picoseconds of one token through layers ``[0, k)`` by node and k, without the head.
+
+        Whether a split fits needs none of it.
+        """
+        return self._times(layer_decode_seconds)
 
     @cached_property
-    def smallest_run(self) -> int:
-        """The least bytes that a node needs to be of any use."""
-        return int(self._runs(self.bytes, self.embedding, self.head, self.head_alone).min())
+    def step_seconds(self) -> Integers:
+        """The same for a step of many requests."""
+        return self._times(layer_step_seconds)
+
+    @cached_property
+    def smallest_run(self) -> list[int]:
+        """For each node, the least bytes that it needs to be of any use."""
+        return [int(runs.min()) for runs in self._byte_runs]
 
     def rooms(self, nodes: Iterable[int]) -> Integers:
         """All values that the least room of a split can take, ascending."""
-        runs = self._runs(self.bytes, self.embedding, self.head, self.head_alone)
-        return np.sort(np.concatenate([self.capacity[node] - runs for node in nodes]))
+        return np.sort(np.concatenate([self.capacity[node] - self._byte_runs[node] for node in nodes]))
 
     def stage_times(self, nodes: Iterable[int]) -> Integers:
         """All values that the slowest stage of a split can take, ascending."""
         heads = self.head_seconds
         return np.unique(
-            np.concatenate([self._runs(self.seconds[node], 0, heads[node], heads[node]) for node in nodes])
+            np.concatenate([self._runs(self.step_seconds[node], 0, heads[node], heads[node]) for node in nodes])
         )
+
+    def _times(self, layer_seconds: Callable[[LayerCost, NodeSpeed, int], float]) -> Integers:
+        context = self.problem.context_tokens
+        seconds = np.zeros((self.node_count, self.layer_count + 1), np.int64)
+        for index, node in enumerate(self.problem.nodes):
+            layers = self.models[index].layers
+            seconds[index, 1:] = np.cumsum([picoseconds(layer_seconds(layer, node.speed, context)) for layer in layers])
+        return seconds
+
+    @cached_property
+    def _byte_runs(self) -> list[Integers]:
+        made: dict[int, Integers] = {}
+        for index, node in enumerate(self.problem.nodes):
+            if node.ranks not in made:
+                made[node.ranks] = self._runs(
+                    self.bytes[index], self.embedding, self.head[index], self.head_alone[index]
+                )
+        return [made[node.ranks] for node in self.problem.nodes]
 
     def _runs(self, prefix: Integers, first: int, head: int, head_alone: int) -> Integers:
         """The cost of every run that the cuts allow, with what its place adds."""
@@ -112,10 +142,9 @@ class Windows:
     def single(self) -> list[bool]:
         """Whether a node can take the whole model."""
         t = self.tables
-        need = int(t.bytes[-1]) + t.embedding + t.head + self.room
         return [
-            need <= t.capacity[node]
-            and (not self.is_timed or int(t.seconds[node, -1]) + t.head_seconds[node] <= self.slowest)
+            int(t.bytes[node][-1]) + t.embedding + t.head[node] + self.room <= t.capacity[node]
+            and (not self.is_timed or int(t.step_seconds[node, -1]) + t.head_seconds[node] <= self.slowest)
             for node in range(t.node_count)
         ]
 
@@ -123,30 +152,37 @@ class Windows:
     def first(self) -> list[int]:
         """The most layers with which a node can begin, below 1 if none. Cuts are not looked at."""
         t = self.tables
-        most = np.searchsorted(t.bytes, np.array(t.capacity) - self.room - t.embedding, "right")
+        most = [
+            np.searchsorted(need, capacity - self.room - t.embedding, "right")
+            for need, capacity in zip(t.bytes, t.capacity, strict=True)
+        ]
         if self.is_timed:
-            most = np.minimum(most, [np.searchsorted(seconds, self.slowest, "right") for seconds in t.seconds])
-        found: list[int] = (most - 1).tolist()
-        return found
+            by_time = (np.searchsorted(seconds, self.slowest, "right") for seconds in t.step_seconds)
+            most = [min(pair) for pair in zip(most, by_time, strict=True)]
+        return [int(end) - 1 for end in most]
 
     @cached_property
     def last(self) -> list[int]:
         """The first layer from which a node can take all the rest and the head; too high if none."""
         t = self.tables
-        begin = np.searchsorted(t.bytes, t.bytes[-1] + t.head_alone - np.array(t.capacity) + self.room)
+        begin = [
+            np.searchsorted(need, need[-1] + head - capacity + self.room)
+            for need, head, capacity in zip(t.bytes, t.head_alone, t.capacity, strict=True)
+        ]
         if self.is_timed:
-            over = t.seconds[:, -1] + np.array(t.head_seconds) - self.slowest
-            begin = np.maximum(begin, [np.searchsorted(*pair) for pair in zip(t.seconds, over, strict=True)])
-        found: list[int] = np.maximum(begin, 1).tolist()
-        return found
+            over = t.step_seconds[:, -1] + np.array(t.head_seconds) - self.slowest
+            by_time = (np.searchsorted(*pair) for pair in zip(t.step_seconds, over, strict=True))
+            begin = [max(pair) for pair in zip(begin, by_time, strict=True)]
+        return [max(int(layer), 1) for layer in begin]
 
     @cached_property
     def begin(self) -> list[Integers]:
         """For each node and end, the first layer from which a run in the middle can begin."""
         t = self.tables
-        begin = [np.searchsorted(t.bytes, t.bytes - capacity + self.room) for capacity in t.capacity]
+        pairs = zip(t.bytes, t.capacity, strict=True)
+        begin = [np.searchsorted(need, need - capacity + self.room) for need, capacity in pairs]
         if self.is_timed:
-            by_time = (np.searchsorted(seconds, seconds - self.slowest) for seconds in t.seconds)
+            by_time = (np.searchsorted(seconds, seconds - self.slowest) for seconds in t.step_seconds)
             begin = [np.maximum(*pair) for pair in zip(begin, by_time, strict=True)]
         return begin
 
@@ -156,8 +192,9 @@ class Windows:
         t = self.tables
         inner, starts = np.flatnonzero(t.cuts), np.arange(t.layer_count + 1)
         before = np.concatenate(([0], inner))[np.searchsorted(inner, starts, "right")]
-        ends = [np.searchsorted(t.bytes, t.bytes + capacity - self.room, "right") - 1 for capacity in t.capacity]
+        pairs = zip(t.bytes, t.capacity, strict=True)
+        ends = [np.searchsorted(need, need + capacity - self.room, "right") - 1 for need, capacity in pairs]
         if self.is_timed:
-            by_time = (np.searchsorted(seconds, seconds + self.slowest, "right") - 1 for seconds in t.seconds)
+            by_time = (np.searchsorted(seconds, seconds + self.slowest, "right") - 1 for seconds in t.step_seconds)
             ends = [np.minimum(*pair) for pair in zip(ends, by_time, strict=True)]
         return [np.maximum(before[np.maximum(end, 0)], starts).tolist() for end in ends]

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from runtime.planning.cost import LayerCost, LinkSpeed, ModelCost, NodeSpeed
 from runtime.planning.optimum import best_split, given_split
-from runtime.planning.plan import even_split
 from runtime.planning.problem import CostedNode, SplitProblem
+from runtime.planning.shares import even_split
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from runtime.planning.problem import Goal
+    from runtime.planning.values import Goal
 
 GIB = 2**30
 ROUNDS = 7

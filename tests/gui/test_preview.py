@@ -23,7 +23,7 @@ def test_a_split_that_fits_is_a_plan_with_each_nodes_bytes_and_layers():
     assert preview.refusal is None
     assert fits(preview) == [Fit.FITS] * 3
     assert [(share.first_layer, share.last_layer) for share in preview.shares] == [(0, 4), (5, 22), (23, 29)]
-    assert preview.shares[1].needed_bytes == stage_weight_bytes(samples.SMALL_MODEL, 5, 23)
+    assert preview.shares[1].weight_bytes == stage_weight_bytes(samples.SMALL_MODEL, 5, 23)
 
 
 def test_a_node_that_lacks_memory_says_how_much_and_what_it_would_need():
@@ -33,11 +33,11 @@ def test_a_node_that_lacks_memory_says_how_much_and_what_it_would_need():
     over = preview.shares[1]
     assert over.fit is Fit.OVER
     assert over.needed_bytes - over.missing_bytes == MACS[1].memory_available_bytes
-    assert [share.fit for share in preview.shares if share is not over] == [Fit.FITS, Fit.FITS, Fit.FITS]
+    assert Fit.OVER not in [share.fit for share in preview.shares if share is not over]
 
 
 def test_a_node_with_little_to_spare_is_tight():
-    preview = make_preview(samples.LARGE_MODEL, MACS, Split((34, 27, 0, 0)), "pipeline")  # 171 of 178 GB
+    preview = make_preview(samples.LARGE_MODEL, MACS, Split((33, 28, 0, 0)), "pipeline")  # 165 of 178 GB
     assert preview.shares[0].fit is Fit.TIGHT
 
 
@@ -51,7 +51,7 @@ def test_a_node_without_layers_is_left_out_and_the_rest_still_start():
 def test_in_tensor_mode_every_node_holds_a_part_of_every_layer():
     preview = make_preview(samples.SMALL_MODEL, VIRTUAL, Split((30, 0, 0)), "tensor")
     assert preview.plan is not None
-    assert {share.needed_bytes for share in preview.shares} == {preview.shares[0].needed_bytes}
+    assert len({share.weight_bytes for share in preview.shares}) == 1
     assert all(share.layer_count == 30 for share in preview.shares)
 
 
@@ -78,4 +78,4 @@ def test_a_plan_and_its_shares_agree(mode):
     preview = make_preview(samples.SMALL_MODEL, VIRTUAL, even(30, 3), mode)
     assert preview.plan is not None
     planned = {rank.node_id: rank.weight_bytes for stage in preview.plan.stages for rank in stage.ranks}
-    assert planned == {share.node.node_id: share.needed_bytes for share in preview.shares}
+    assert planned == {share.node.node_id: share.weight_bytes for share in preview.shares}

@@ -87,7 +87,7 @@ def test_lines_for_people(capsys):
     [
         ("Studio=96@400", ImaginedNode("Studio", 96 * 2**30, 400e9)),
         ("Anna's Air=1.5GB@68.25GB/s", ImaginedNode("Anna's Air", 3 * 2**29, 68.25e9)),
-        ("a=b=500mb", ImaginedNode("a=b", 500 * 2**20, 100e9)),
+        ("a=b=500mb", ImaginedNode("a=b", 500 * 2**20, None)),
     ],
 )
 def test_a_node_on_the_command_line(text, node):

@@ -11,7 +11,7 @@ from mlx_lm.utils import MODEL_REMAPPING
 from runtime.errors import PomonaError
 from runtime.models.layout import read_layout
 from runtime.models.pipeline_mode import MODEL_TYPES, pipeline_refusal, unknown_model
-from runtime.planning.from_config import model_cost
+from runtime.planning.model_cost import model_cost
 from runtime.planning.plan import Plan, PlanNode, Refusal, make_plan, stage_weight_bytes
 from tests.matrix.configs import CONFIGS, all_variants
 from tests.runtime.models.files import decoder, write_model
@@ -99,7 +99,7 @@ def test_the_best_split_of_such_a_model_is_one_node(tmp_path):
     folder = write_model(
         tmp_path / "Loopy", shapes, num_hidden_layers=4, num_attention_heads=8, model_type="iquestloopcoder"
     )
-    assert model_cost(read_layout(folder), {}).forbidden_cuts == {1, 2, 3}
+    assert model_cost(read_layout(folder)).forbidden_cuts == {1, 2, 3}
 
 
 def test_what_the_first_stage_alone_holds_is_no_part_of_a_tied_head(tmp_path):
@@ -111,6 +111,6 @@ def test_what_the_first_stage_alone_holds_is_no_part_of_a_tied_head(tmp_path):
     assert (layout.embedding_bytes, layout.first_alone_bytes) == (1200, 400)
     assert stage_weight_bytes(layout, 0, 1) == 1200 + layout.layer_bytes[0]
     assert stage_weight_bytes(layout, 3, 4) == 800 + 16 + layout.layer_bytes[3]
-    cost = model_cost(layout, {})
+    cost = model_cost(layout)
     assert cost.embedding_bytes == 800
     assert cost.layers[0].weight_bytes == layout.layer_bytes[0] + 400

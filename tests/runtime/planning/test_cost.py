@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from runtime.planning.budget import stage_bytes
 from runtime.planning.cost import (
+    REQUESTS_PER_STEP,
     LayerCost,
     LinkSpeed,
     ModelCost,
@@ -13,8 +16,10 @@ from runtime.planning.cost import (
     StageSeconds,
     decode_seconds,
     hop_seconds,
+    layer_step_seconds,
     predict,
     prefill_seconds,
+    reduce_seconds,
     time_to_first_token,
 )
 from runtime.planning.evaluation import evaluate, stages_of
@@ -51,9 +56,32 @@ def test_a_hop_is_half_a_round_trip_and_the_bytes():
 
 
 def test_a_chat_waits_for_all_and_many_requests_for_the_slowest():
-    predicted = predict([0.1, 0.2], [0.05, 0.05])
+    predicted = predict([0.1, 0.2], [0.5, 0.4], [0.05, 0.05])
     assert predicted.chat_tokens_per_second == pytest.approx(2.5)
-    assert predicted.requests_tokens_per_second == pytest.approx(5)
+    assert predicted.requests_tokens_per_second == pytest.approx(REQUESTS_PER_STEP / 0.5)
+
+
+def test_a_step_of_many_requests_reads_the_experts_that_it_visits_or_computes_longer():
+    layer = LayerCost(400, 100, kv_bytes_per_token=2, flops_per_token=10, batch_bytes=300)
+    assert layer_step_seconds(layer, SPEED, 50) == pytest.approx(REQUESTS_PER_STEP * 10 / 100 + 0.5)
+    quick = replace(SPEED, flops_per_second=1e9)
+    assert layer_step_seconds(layer, quick, 50) == pytest.approx(0.3 + 0.1 + 0.5)
+    assert layer_step_seconds(replace(layer, batch_bytes=None), quick, 50) == pytest.approx(0.1 + 0.1 + 0.5)
+
+
+def test_all_reduces_go_round_the_ring_twice():
+    assert reduce_seconds(LinkSpeed(0.2, 50), 10, 2, 1) == pytest.approx(2 * 2 * (0.1 + 5 / 50))
+    assert reduce_seconds(LinkSpeed(0.2, 50), 10, 1, 1) == 0
+
+
+def test_a_rank_of_a_group_holds_its_part_and_what_cannot_be_divided():
+    layer = LayerCost(400, 400, kv_bytes_per_token=6, divided_bytes=300, cache_divides=True, flops_per_token=9)
+    part = layer.shared(3)
+    assert (part.weight_bytes, part.active_bytes, part.kv_bytes_per_token, part.flops_per_token) == (200, 200, 2, 3)
+    assert replace(layer, cache_divides=False).shared(3).kv_bytes_per_token == 6
+    model = ModelCost("tiny", (layer,), 70, 30, False, 8, head_divided_bytes=20)
+    assert model.shared(1) is model
+    assert (model.shared(2).head_bytes, model.shared(2).embedding_bytes) == (20, 70)
 
 
 def test_chunks_of_a_prompt_fill_the_pipeline():

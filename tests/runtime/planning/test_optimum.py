@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.planning.advice import Change, NoFit
-from runtime.planning.cost import LayerCost, LinkSpeed, ModelCost, NodeSpeed
+from runtime.planning.advice import NoFit
+from runtime.planning.cost import REQUESTS_PER_STEP, LayerCost, LinkSpeed, ModelCost, NodeSpeed
 from runtime.planning.evaluation import evaluate
 from runtime.planning.optimum import Optimum, best_split, given_split
 from runtime.planning.problem import CostedNode, SplitProblem, uniform_links
 from tests.runtime.planning.brute_force import all_splits, problems
+
+if TYPE_CHECKING:
+    from runtime.planning.values import Change
 
 GB = 10**9
 KEYS = {
@@ -46,25 +50,30 @@ def best(*arguments, goal="room", **options) -> Optimum:
 def figures(split) -> tuple[int, int, int, int]:
     return (
         round(1e12 / split.predicted.chat_tokens_per_second),
-        round(1e12 / split.predicted.requests_tokens_per_second),
+        round(1e12 * REQUESTS_PER_STEP / split.predicted.requests_tokens_per_second),
         len(split.stages),
         min(stage.memory.room_bytes for stage in split.stages),
     )
 
 
-def equals_brute_force(problem, goal) -> None:
-    fitting = [split[:4] for split in all_splits(problem) if split[3] >= 0]
-    found = best_split(problem, goal)
+def equals_brute_force(problem, goal, needed=frozenset()) -> None:
+    every = [split for split in all_splits(problem) if needed <= set(split[4])]
+    fitting = [split[:4] for split in every if split[3] >= 0]
+    if not every:
+        with pytest.raises(ValueError, match="cannot share"):
+            best_split(problem, goal, needed)
+        return
+    found = best_split(problem, goal, needed)
     if isinstance(found, NoFit):
         assert not fitting, f"refused, but {fitting[0]} fits: {found.reason}"
-        assert found.missing_bytes == -max(split[3] for split in all_splits(problem))
+        assert found.missing_bytes == -max(split[3] for split in every)
         return
+    used = {stage.node for stage in found.split.stages}
+    assert needed <= used
     assert not found.split.short
     assert not problem.model.forbidden_cuts & {stage.first_layer for stage in found.split.stages}
     assert KEYS[goal](*figures(found.split)) == min(KEYS[goal](*split) for split in fitting)
-    assert {unused.node for unused in found.unused} == set(range(len(problem.nodes))) - {
-        stage.node for stage in found.split.stages
-    }
+    assert {unused.node for unused in found.unused} == set(range(len(problem.nodes))) - used
 
 
 @pytest.mark.parametrize("goal", KEYS)
@@ -88,6 +97,26 @@ def test_no_split_over_five_nodes_is_better(problem, goal):
     equals_brute_force(problem, goal)
 
 
+@pytest.mark.parametrize("goal", KEYS)
+@settings(max_examples=30, deadline=None)
+@given(problem=problems(max_nodes=4, max_layers=8), data=st.data())
+def test_no_split_in_which_some_nodes_have_to_be_is_better(problem, goal, data):
+    needed = data.draw(st.sets(st.integers(0, len(problem.nodes) - 1), min_size=1))
+    equals_brute_force(problem, goal, frozenset(needed))
+
+
+@pytest.mark.matrix
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize("goal", KEYS)
+@pytest.mark.parametrize(("most_nodes", "most_layers"), [(3, 40), (4, 14), (5, 9)])
+@settings(max_examples=400, deadline=None)
+@given(data=st.data())
+def test_no_split_of_thousands_is_better(goal, most_nodes, most_layers, data):
+    problem = data.draw(problems(max_nodes=most_nodes, max_layers=most_layers))
+    needed = data.draw(st.sets(st.integers(0, len(problem.nodes) - 1)) if data.draw(st.booleans()) else st.just(set()))
+    equals_brute_force(problem, goal, frozenset(needed))
+
+
 @settings(max_examples=60, deadline=None)
 @given(problem=problems(max_nodes=3, max_layers=8), data=st.data())
 def test_figures_of_a_split_are_those_of_brute_force(problem, data):
@@ -103,8 +132,10 @@ def test_every_change_that_a_refusal_offers_helps(problem, data):
     counts = (first, len(problem.model.layers) - first)
     _, refusal = given_split(problem, counts)
     for change in refusal.changes if refusal else ():
-        changed = change.counts or counts
-        assert given_split(changed_by(problem, change), changed)[1] is None
+        if change.kind in {"goal", "node"}:
+            assert isinstance(best_split(changed_by(problem, change), "room"), Optimum)
+        else:
+            assert given_split(changed_by(problem, change), change.counts[:2] or counts)[1] is None
     found = best_split(problem, "room")
     for change in found.changes if isinstance(found, NoFit) else ():
         assert isinstance(best_split(changed_by(problem, change), "room"), Optimum)
@@ -178,7 +209,7 @@ def test_a_refusal_names_the_node_the_bytes_and_what_helps():
     refusal = best_split(problem, "chat")
     assert isinstance(refusal, NoFit)
     assert refusal.missing_bytes == 2**30
-    assert refusal.reason == "Mac 0 lacks 1.0 GB; add a node with 2.3 GB to spare."
+    assert refusal.reason == "Mac 0 lacks 1.0 GB for its part of model; add a node with 2.3 GB to spare."
 
 
 def test_a_boundary_that_fits_is_offered_first():
@@ -186,7 +217,7 @@ def test_a_boundary_that_fits_is_offered_first():
     split, refusal = given_split(problem, (6, 6))
     assert refusal is not None
     assert split.layer_counts == (6, 6)
-    assert refusal.reason == "Mac 0 lacks 2.0 GB; move 2 layers from Mac 0 to Mac 1."
+    assert refusal.reason == "Mac 0 lacks 2.0 GB for its part of model; move 2 layers from Mac 0 to Mac 1."
     assert given_split(problem, (4, 8))[1] is None
 
 

@@ -1,0 +1,67 @@
+"""What there is no plan for, whatever the memory: said in one sentence each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runtime.planning.values import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runtime.models.layout import ModelLayout
+    from runtime.planning.places import Pins, PlanNode
+
+MOST_CONTEXT_TOKENS = 100_000_000
+
+
+def refuse_inputs(layout: ModelLayout, nodes: Sequence[PlanNode], context: int, pins: Pins) -> Refusal | None:
+    """What is wrong with a question, before any split is looked at."""
+    if not nodes:
+        return Refusal("There is no node to run the model on. Start Pomona on at least one Mac.")
+    if not layout.layer_bytes:
+        return Refusal(f"{layout.name} has no layers to share. Choose another model.")
+    seen: dict[str, str] = {}
+    for node in nodes:
+        if node.node_id in seen:
+            return Refusal(f"{node.name} is named twice: give each node once.")
+        seen[node.node_id] = node.name
+    if not 0 <= context <= MOST_CONTEXT_TOKENS:
+        return Refusal(f"A context of {context} tokens is more than any model has.")
+    grouped = [node_id for group in pins.groups for node_id in group]
+    if len(set(grouped)) < len(grouped) or not seen.keys() >= set(grouped):
+        return Refusal("A node can be in one group only, and has to be in reach: choose the groups again.")
+    return None
+
+
+def refuse_split(split: Sequence[int], layer_count: int, node_count: int, model: str) -> Refusal | None:
+    """What is wrong with the numbers of a split by hand, or None."""
+    shown = ",".join(map(str, split))
+    if len(split) != node_count:
+        return Refusal(
+            f"The split {shown} names {_count(len(split), 'part')}, but there are {_count(node_count, 'node')}: "
+            "give one number of layers for each node (0 leaves a node out)."
+        )
+    if any(count < 0 for count in split):
+        return Refusal(f"The split {shown} has a negative number of layers.")
+    if sum(split) != layer_count:
+        return Refusal(
+            f"The split {shown} adds up to {sum(split)} layers, but {model} has {layer_count}: "
+            "change the numbers so that every layer has one node."
+        )
+    return None
+
+
+def refuse_tensor(layout: ModelLayout, rank_count: int) -> Refusal | None:
+    """Why ``rank_count`` ranks cannot share each layer, or None."""
+    if rank_count == 1:
+        return None
+    most = len(layout.tensor_refusals) + 1
+    if rank_count > most:
+        return Refusal(f"Tensor mode shares layers among at most {most} nodes; choose fewer nodes or pipeline mode.")
+    reason = layout.tensor_refusals[rank_count - 2]
+    return Refusal(reason) if reason else None
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
