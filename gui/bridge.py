@@ -55,9 +55,9 @@ def real_services() -> Services:
     """The real ones; imported late, so that pictures and tests of the window alone need none of them."""
     from runtime.cluster.client import SessionClient
     from runtime.cluster.nodes import NodeWatcher
-    from runtime.models.layout import read_layout
+    from runtime.models.planning_layout import read_planning_layout
 
-    return Services(NodeWatcher, SessionClient.start, read_layout)
+    return Services(NodeWatcher, SessionClient.start, read_planning_layout)
 
 
 class Bridge(QObject):

@@ -12,7 +12,7 @@ import psutil
 from runtime.cluster.client import SessionClient
 from runtime.cluster.messages import Chat, ChatMessage, Failed, Finished, Message, Ready, Rejected, Text
 from runtime.cluster.nodes import NodeWatcher
-from runtime.models.layout import read_layout
+from runtime.models.planning_layout import read_planning_layout
 from runtime.planning.from_resources import plan_nodes
 from runtime.planning.plan import Plan, make_plan
 
@@ -84,7 +84,7 @@ async def find(agents: Agents) -> list[KnownNode]:
 
 
 def plan_for(folder: Path, nodes: Sequence[KnownNode], split: Sequence[int] | None, mode: Mode = "pipeline") -> Plan:
-    layout = read_layout(folder)
+    layout = read_planning_layout(folder)
     plan = make_plan(layout, plan_nodes(layout, (node.resources for node in nodes)), split, mode)
     assert isinstance(plan, Plan), plan
     return plan

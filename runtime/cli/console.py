@@ -26,7 +26,7 @@ from runtime.cluster.messages import (
 )
 from runtime.cluster.nodes import NodeWatcher
 from runtime.errors import PomonaError
-from runtime.models.layout import read_layout
+from runtime.models.planning_layout import read_planning_layout
 from runtime.planning.from_resources import plan_nodes
 from runtime.planning.plan import Mode, Refusal, make_plan
 
@@ -99,7 +99,7 @@ async def run_console(
     assert this_task is not None  # a coroutine runs in a task
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this_task.cancel)
     nodes = await _find_nodes(key, node_ids)
-    layout = read_layout(folder)
+    layout = read_planning_layout(folder)
     plan = make_plan(layout, plan_nodes(layout, (node.resources for node in nodes)), split, mode)
     if isinstance(plan, Refusal):
         raise PomonaError(plan.reason)

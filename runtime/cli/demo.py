@@ -13,7 +13,7 @@ from runtime.cli.console import Question, run_console
 from runtime.cli.virtual_nodes import VirtualNodes, virtual_nodes
 from runtime.errors import PomonaError
 from runtime.models.demo import cache_folder, demo_model_folder
-from runtime.models.layout import read_layout
+from runtime.models.planning_layout import read_planning_layout
 from runtime.planning.plan import PlanNode, Refusal, make_plan
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def run_demo(options: DemoOptions, open_window: Callable[[str, Path], int]) -> i
     folder = demo_model_folder(lambda: _note("Preparing the demo model; this happens once."))
     # Whether the split can be is known before anything starts: the agents will have these very budgets.
     preview = [PlanNode(node.name, node.name, node.memory_bytes) for node in nodes]
-    refused = make_plan(read_layout(folder), preview, options.split, options.mode)
+    refused = make_plan(read_planning_layout(folder), preview, options.split, options.mode)
     if isinstance(refused, Refusal):
         raise PomonaError(refused.reason)
     in_console = options.headless or options.as_json or options.prompt is not None

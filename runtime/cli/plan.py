@@ -15,7 +15,7 @@ from runtime.cli.nodes import find_nodes
 from runtime.cli.plan_report import plan_report, report_lines
 from runtime.errors import PomonaError
 from runtime.models.demo import demo_model_folder
-from runtime.models.layout import read_layout
+from runtime.models.planning_layout import read_planning_layout
 from runtime.planning.from_resources import plan_nodes
 from runtime.planning.places import UNKNOWN_SPEED, PlanNode, table_speed
 from runtime.planning.plan import Pins, make_plan
@@ -76,7 +76,7 @@ def parse_node(text: str) -> ImaginedNode:
 
 def run_plan(options: PlanOptions) -> int:
     """Plan, say it, and return the exit status: 0 it fits, 2 it does not. Raises :class:`PomonaError` for bad input."""
-    layout = read_layout(demo_model_folder() if options.model == "demo" else Path(options.model))
+    layout = read_planning_layout(demo_model_folder() if options.model == "demo" else Path(options.model))
     nodes = [_imagined(node) for node in options.nodes] or _in_reach(layout, options.look_seconds)
     made = make_plan(
         layout,

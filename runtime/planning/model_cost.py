@@ -44,5 +44,5 @@ def _layer(layout: ModelLayout, index: int) -> LayerCost:
         # Each request picks its experts by chance, so further ones visit some of those that the first one missed.
         batch_bytes=weights - round((weights - active) * missed),
         divided_bytes=layout.layer_divided_bytes[index],
-        cache_divides=cache.kind == "full" or cache.kind == "sliding",
+        cache_divides=cache.kind in {"full", "sliding"},
     )

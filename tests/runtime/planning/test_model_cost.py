@@ -11,10 +11,10 @@ from runtime.planning.cost import REQUESTS_PER_STEP, LinkSpeed, NodeSpeed
 from runtime.planning.model_cost import model_cost
 from runtime.planning.plan import Link, Pins, Plan, PlanNode, Refusal, make_plan
 
-PLAIN = {"hidden_size": 64, "torch_dtype": "bfloat16", "num_attention_heads": 8, "num_key_value_heads": 2}
+PLAIN = {"hidden_size": 64, "num_attention_heads": 8, "num_key_value_heads": 2}
 
 
-def layout_of(*layer_bytes: int, settings=None) -> ModelLayout:
+def layout_of(*layer_bytes: int, settings=None, active=None, dtype="BF16") -> ModelLayout:
     return ModelLayout(
         name="Tiny",
         model_type="llama",
@@ -28,12 +28,13 @@ def layout_of(*layer_bytes: int, settings=None) -> ModelLayout:
         layer_divided_bytes=tuple(count // 2 for count in layer_bytes),
         head_divided_bytes=0,
         tensor_refusals=("", "Not three.", ""),
-        figures=figures_from_config(PLAIN if settings is None else settings, layer_bytes),
+        layer_active_bytes=layer_bytes if active is None else active,
+        figures=figures_from_config(PLAIN if settings is None else settings, len(layer_bytes), dtype),
     )
 
 
-def cost(*layer_bytes: int, **settings):
-    return model_cost(layout_of(*layer_bytes, settings={**PLAIN, **settings}))
+def cost(*layer_bytes: int, active=None, dtype="BF16", **settings):
+    return model_cost(layout_of(*layer_bytes, settings={**PLAIN, **settings}, active=active, dtype=dtype))
 
 
 def test_a_plain_model_keeps_keys_and_values_of_two_bytes():
@@ -51,7 +52,7 @@ def test_a_layout_of_which_nothing_is_known_plans_with_its_weights():
 
 
 def test_the_text_part_of_a_multimodal_model_counts():
-    model = cost(4000, hidden_size=9, text_config={"hidden_size": 64, "dtype": "float32"}, torch_dtype=None)
+    model = cost(4000, hidden_size=9, text_config={"hidden_size": 64}, dtype="F32")
     assert model.hidden_bytes == 256
 
 
@@ -66,26 +67,25 @@ def test_latent_attention_keeps_one_compressed_row_that_no_group_divides():
     assert layer.shared(2).kv_bytes_per_token == (32 + 8) * 2
 
 
-def test_only_the_chosen_experts_are_active_and_many_requests_visit_more():
-    expert = 3 * 64 * 4 * 2
-    model = cost(8 * expert + 100, 500, num_experts=8, num_experts_per_tok=2, moe_intermediate_size=4)
-    assert [layer.active_bytes for layer in model.layers] == [2 * expert + 100, 500]
-    visited = 8 * (1 - 0.75**REQUESTS_PER_STEP)
-    assert model.layers[0].step_bytes == pytest.approx(visited * expert + 100, abs=1)
+def test_many_requests_visit_more_experts_than_one_does():
+    model = cost(900, 500, active=(300, 500), num_experts=8, num_experts_per_tok=2)
+    assert [layer.active_bytes for layer in model.layers] == [300, 500]
+    routed = (900 - 300) / 0.75
+    assert model.layers[0].step_bytes == pytest.approx(900 - routed * 0.75**REQUESTS_PER_STEP, abs=1)
     assert model.layers[1].step_bytes == 500
 
 
 @pytest.mark.parametrize(("bits", "kind"), [(3, "4-bit"), (4, "4-bit"), (6, "8-bit"), (8, "8-bit")])
 def test_a_quantized_parameter_has_its_share_of_scale_and_bias(bits, kind):
     settings = {**PLAIN, "quantization": {"bits": bits, "group_size": 64}}
-    figures = figures_from_config(settings, (4500,))
+    figures = figures_from_config(settings, 1, "BF16")
     assert figures.parameter_bytes == pytest.approx(bits / 8 + 4 / 64)
     assert figures.weight_kind == kind
 
 
-@pytest.mark.parametrize(("dtype", "kind"), [("bfloat16", "bf16"), ("float16", "bf16"), ("float32", "float32")])
+@pytest.mark.parametrize(("dtype", "kind"), [("BF16", "bf16"), ("F16", "bf16"), ("F32", "float32")])
 def test_plain_weights_have_a_kind(dtype, kind):
-    assert figures_from_config({"torch_dtype": dtype}, (1,)).weight_kind == kind
+    assert figures_from_config({}, 1, dtype).weight_kind == kind
 
 
 @pytest.mark.parametrize("odd", [{}, {"layer_types": 3, "sliding_window": "x", "hidden_size": -1, "quantization": []}])
