@@ -23,11 +23,11 @@ def main() -> int:
     return run_command(sys.argv[1:], _open_window)
 
 
-def _open_window(key: str, model_folder: Path) -> int:
+def _open_window(home: Path, model_folder: Path) -> int:
     """Handed down to the commands, which know nothing of the window."""
     from gui.app import run_window
 
-    return run_window(key, model_folder)
+    return run_window(home, model_folder)
 
 
 if __name__ == "__main__":

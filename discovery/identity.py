@@ -7,9 +7,6 @@ questions that nobody can answer on a Mac without a screen.
 
 from __future__ import annotations
 
-import fcntl
-import logging
-import os
 import ssl
 import tempfile
 from contextlib import contextmanager
@@ -22,6 +19,7 @@ import msgspec
 from discovery import tls
 from discovery.announcement import clean_name
 from discovery.certificate import new_certificate
+from discovery.files import locked, private_folder, read_small, set_aside, write_private
 from discovery.machine import hardware_id, machine_name
 
 if TYPE_CHECKING:
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 RECORD, KEY, CERTIFICATE = "node.json", "key.pem", "certificate.pem"
 
 _MAX_FILE_BYTES = 16 << 10
-_log = logging.getLogger(__name__)
 
 
 class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -61,17 +58,17 @@ def load_identity(folder: Path) -> Identity:
     this one: two nodes with one id would be taken for each other. A machine that tells no hardware id keeps what it
     has. Raises :class:`OSError` if the folder cannot be read or written: an id that would be forgotten is none.
     """
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder.chmod(0o700)
+    private_folder(folder)
     machine = hardware_id()
-    with _locked(folder):
+    with locked(folder):
         record = _read_record(folder)
         if record.hardware_id and machine and record.hardware_id != machine:
-            _set_aside(folder, "copied", "it was made on another machine", KEY, CERTIFICATE)
+            for name in (KEY, CERTIFICATE):
+                set_aside(folder / name, "copied", "it was made on another machine")
         pem = _read_certificate(folder) or _make(folder)
         tied = msgspec.structs.replace(record, hardware_id=machine or record.hardware_id)
         if tied != record or not (folder / RECORD).exists():
-            _write(folder / RECORD, msgspec.json.encode(tied))
+            write_private(folder / RECORD, msgspec.json.encode(tied))
     name = clean_name(record.name) or machine_name()
     return Identity(tls.fingerprint_of_pem(pem), name, pem, folder / CERTIFICATE, folder / KEY)
 
@@ -85,8 +82,8 @@ def temporary_identity() -> Iterator[Identity]:
 
 def _make(folder: Path) -> str:
     key, pem = new_certificate()
-    _write(folder / KEY, key)
-    _write(folder / CERTIFICATE, pem)  # last: a key without a certificate is one that a crash left unfinished
+    write_private(folder / KEY, key)
+    write_private(folder / CERTIFICATE, pem)  # last: a key without a certificate is one that a crash left unfinished
     return pem.decode()
 
 
@@ -96,12 +93,13 @@ def _read_certificate(folder: Path) -> str | None:
     if not certificate.exists():
         return None
     try:
-        pem = _read(certificate).decode("ascii")
-        _read(key)
+        pem = read_small(certificate, _MAX_FILE_BYTES).decode("ascii")
+        read_small(key, _MAX_FILE_BYTES)
         tls.client_context(certificate, key, pem)  # reads both as a connection would
         tls.fingerprint_of_pem(pem)
     except (FileNotFoundError, ssl.SSLError, ValueError) as error:
-        _set_aside(folder, "damaged", f"it cannot be used ({error})", KEY, CERTIFICATE)
+        for path in (key, certificate):
+            set_aside(path, "damaged", f"it cannot be used ({error})")
         return None
     key.chmod(0o600)
     return pem
@@ -110,49 +108,11 @@ def _read_certificate(folder: Path) -> str | None:
 def _read_record(folder: Path) -> _Record:
     path = folder / RECORD
     try:
-        record = msgspec.json.decode(_read(path), type=_Record)
+        record = msgspec.json.decode(read_small(path, _MAX_FILE_BYTES), type=_Record)
     except FileNotFoundError:
         return _Record()
     except (ValueError, RecursionError) as error:
-        _set_aside(folder, "damaged", f"it cannot be read ({error})", RECORD)
+        set_aside(path, "damaged", f"it cannot be read ({error})")
         return _Record()
     path.chmod(0o600)
     return record
-
-
-def _read(path: Path) -> bytes:
-    """A small file. Raises :class:`ValueError` for a large one."""
-    with path.open("rb") as file:
-        content = file.read(_MAX_FILE_BYTES + 1)
-    if len(content) > _MAX_FILE_BYTES:
-        raise ValueError(f"more than {_MAX_FILE_BYTES} bytes")
-    return content
-
-
-def _set_aside(folder: Path, why: str, reason: str, *names: str) -> None:
-    for name in names:
-        path = folder / name
-        if path.exists():
-            aside = path.with_suffix(f".{why}{path.suffix}")
-            path.replace(aside)
-            _log.warning("%s is moved to %s: %s", path, aside.name, reason)
-
-
-def _write(path: Path, content: bytes) -> None:
-    temporary = path.with_suffix(".new")
-    temporary.unlink(missing_ok=True)
-    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123  of a descriptor
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)  # ends with the descriptor, so a crash leaves no lock behind
-        yield
-    finally:
-        os.close(descriptor)

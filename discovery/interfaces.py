@@ -63,6 +63,11 @@ def loopback_interfaces() -> tuple[LanInterface, ...]:
     return (LanInterface("lo", 1, (LOOPBACK,)),)
 
 
+def all_interfaces() -> tuple[LanInterface, ...]:
+    """Every way to another machine, and the one to this machine itself."""
+    return lan_interfaces() + loopback_interfaces()
+
+
 def lan_addresses() -> list[str]:
     """The first IPv4 address of each interface that leads to other machines."""
     first = [[address for address in each.addresses if ":" not in address][:1] for each in lan_interfaces()]

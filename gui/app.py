@@ -27,18 +27,18 @@ _CHART_DELAY_MS = 150
 """The plot's library is imported this long after the window is up."""
 
 
-def run_window(key: str, model_folder: Path, *, ask_before_close: bool = True) -> int:
+def run_window(home: Path, model_folder: Path, *, ask_before_close: bool = True) -> int:
     """Show the window and return when it is closed and everything that it started has ended.
 
     Args:
-        key: The secret that agents accept.
+        home: The folder with this machine's identity and trust.
         model_folder: The MLX model to run.
         ask_before_close: Whether closing asks while a session runs.
     """
     app = make_application(sys.argv[:1])
     appearance = Appearance()
     window = Window(appearance, ask_before_close=ask_before_close)
-    bridge = Bridge(key, model_folder)
+    bridge = Bridge(home, model_folder)
     connect(window, bridge)
     quitter = _Quitter(app, window, bridge)
     previous_hook, sys.excepthook = sys.excepthook, quitter.on_exception

@@ -46,18 +46,23 @@ class Watcher(Protocol):
 class Services:
     """The parts of ``runtime`` that the bridge drives."""
 
-    watch: Callable[[str, Callable[[tuple[KnownNode, ...]], None]], Watcher]
-    start_session: Callable[[Plan, Path, Sequence[KnownNode], str], Awaitable[Session]]
+    watch: Callable[[Path, Callable[[tuple[KnownNode, ...]], None]], Watcher]
+    """Of a home folder."""
+    start_session: Callable[[Plan, Path, Sequence[KnownNode], Path], Awaitable[Session]]
     read_layout: Callable[[Path], ModelLayout]
 
 
 def real_services() -> Services:
     """The real ones; imported late, so that pictures and tests of the window alone need none of them."""
+    from runtime.agent.folder import open_home
     from runtime.cluster.client import SessionClient
     from runtime.cluster.nodes import NodeWatcher
     from runtime.models.planning_layout import read_planning_layout
 
-    return Services(NodeWatcher, SessionClient.start, read_planning_layout)
+    def watch(home: Path, on_nodes: Callable[[tuple[KnownNode, ...]], None]) -> NodeWatcher:
+        return NodeWatcher(open_home(home), on_nodes)
+
+    return Services(watch, SessionClient.start, read_planning_layout)
 
 
 class Bridge(QObject):
@@ -77,9 +82,9 @@ class Bridge(QObject):
     trouble = Signal(str)
     stopped = Signal()
 
-    def __init__(self, key: str, model_folder: Path, services: Services | None = None) -> None:
+    def __init__(self, home: Path, model_folder: Path, services: Services | None = None) -> None:
         super().__init__()
-        self._key = key
+        self._home = home
         self._model_folder = model_folder
         self._services = services
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -157,7 +162,7 @@ class Bridge(QObject):
             return
         self._services = services
         self._spawn(self._read_layout(services))
-        watcher = services.watch(self._key, self.nodes_changed.emit)
+        watcher = services.watch(self._home, self.nodes_changed.emit)
         self._spawn(watcher.start())
         await self._stop.wait()
         await self._guarded(self._runner.end())
@@ -193,4 +198,4 @@ class Bridge(QObject):
     async def _begin_session(self, plan: Plan, nodes: tuple[KnownNode, ...]) -> None:
         services = self._services
         assert services is not None  # the window only starts what it was told of by them
-        self._runner.begin(lambda: services.start_session(plan, self._model_folder, nodes, self._key))
+        self._runner.begin(lambda: services.start_session(plan, self._model_folder, nodes, self._home))

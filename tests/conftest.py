@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from runtime.agent.key import new_key
+from discovery.home import temporary_home
 from runtime.cli.virtual_nodes import VirtualNodes, virtual_nodes
 from runtime.models.demo import demo_model_folder
 from tests.running import Agents, workers
@@ -32,9 +32,9 @@ def demo_model() -> Path:
 @pytest.fixture(scope="session")
 def shared_agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agents]:
     """Three virtual nodes for the whole run; take ``agents`` instead."""
-    key = new_key()
-    with VirtualNodes(virtual_nodes(3), key, tmp_path_factory.mktemp("agents") / "log") as nodes:
-        yield Agents(key, nodes.started())
+    log_file = tmp_path_factory.mktemp("agents") / "log"
+    with temporary_home() as home, VirtualNodes(virtual_nodes(3), home, log_file) as nodes:
+        yield Agents(home, nodes.started())
 
 
 @pytest.fixture
@@ -47,6 +47,5 @@ def agents(shared_agents: Agents) -> Iterator[Agents]:
 @pytest.fixture
 def own_agents(tmp_path) -> Iterator[Agents]:
     """Three virtual nodes that the test may kill."""
-    key = new_key()
-    with VirtualNodes(virtual_nodes(3), key, tmp_path / "log") as nodes:
-        yield Agents(key, nodes.started())
+    with temporary_home() as home, VirtualNodes(virtual_nodes(3), home, tmp_path / "log") as nodes:
+        yield Agents(home, nodes.started())

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
+    from discovery.home import Home
     from runtime.agent.messages import AgentStarted
     from runtime.cluster.messages import ServerMessage
     from runtime.cluster.nodes import KnownNode
@@ -32,9 +33,9 @@ LOAD_SECONDS = 90
 
 @dataclass(frozen=True)
 class Agents:
-    """Running virtual agents, in the order of their names, and the key that opens them."""
+    """Running virtual agents, in the order of their names, and the home that they trust."""
 
-    key: str
+    home: Home
     started: Sequence[AgentStarted]
 
 
@@ -71,7 +72,7 @@ class Running:
 async def find(agents: Agents) -> list[KnownNode]:
     """The agents' nodes, found by mDNS as any front end does."""
     found: asyncio.Queue[tuple[KnownNode, ...]] = asyncio.Queue()
-    watcher = NodeWatcher(agents.key, found.put_nowait)
+    watcher = NodeWatcher(agents.home, found.put_nowait)
     await watcher.start()
     try:
         async with asyncio.timeout(30):
@@ -96,7 +97,7 @@ async def session(
 ) -> AsyncIterator[Running]:
     """A session over the first ``node_count`` agents, loaded and ready."""
     nodes = (await find(agents))[:node_count]
-    client = await SessionClient.start(plan_for(folder, nodes, split, mode), folder, nodes, agents.key)
+    client = await SessionClient.start(plan_for(folder, nodes, split, mode), folder, nodes, agents.home.folder)
     try:
         running = Running(client, client.events())
         async with asyncio.timeout(LOAD_SECONDS):

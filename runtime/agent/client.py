@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 import aiohttp
 import msgspec
 
+from runtime.agent.calls import url_of
 from runtime.agent.messages import (
     FRAME_LIMIT_BYTES,
     HEARTBEAT_SECONDS,
@@ -23,8 +24,10 @@ from runtime.agent.messages import (
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import AsyncIterator
 
+    from discovery.address import HostPort
     from runtime.engine.orders import Connect, Launch, Quit, Rebuild
 
 _CONNECT_SECONDS = 5.0
@@ -38,20 +41,21 @@ class JobClient:
         self._name = name
 
     @classmethod
-    async def open(cls, http: aiohttp.ClientSession, host: str, port: int, key: str, name: str) -> Self:
-        """Connect to the agent of the node called ``name``. Raises :class:`PomonaError` if that is not possible."""
+    async def open(cls, http: aiohttp.ClientSession, place: HostPort, context: ssl.SSLContext, name: str) -> Self:
+        """Connect to the agent of the node called ``name``, whose certificate ``context`` pins.
+
+        Raises :class:`PomonaError` if that is not possible.
+        """
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
                 socket = await http.ws_connect(
-                    f"http://{host}:{port}{JOB_PATH}",
-                    headers={"Authorization": f"Bearer {key}"},
+                    url_of("https", place, JOB_PATH),
+                    ssl=context,
                     heartbeat=HEARTBEAT_SECONDS,
                     max_msg_size=FRAME_LIMIT_BYTES,
                 )
-        except aiohttp.WSServerHandshakeError as error:
-            raise PomonaError(
-                f"{name} refuses to run the model ({error.status}); it belongs to someone else."
-            ) from error
+        except (aiohttp.WSServerHandshakeError, aiohttp.ServerDisconnectedError) as error:
+            raise PomonaError(f"{name} does not trust this machine any more; pair with it again.") from error
         except (aiohttp.ClientError, TimeoutError) as error:
             raise PomonaError(f"{name} does not answer; check that Pomona runs there.") from error
         return cls(socket, name)

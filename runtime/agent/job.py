@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,8 @@ from runtime.agent.worker_process import WorkerProcess
 from runtime.engine.orders import Rebuild
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from aiohttp import web
 
     from discovery.identity import Identity
@@ -39,11 +42,17 @@ _OUTGOING_LIMIT = 10_000
 
 
 class Job:
-    """Serves one controller over ``socket``; every worker that it started is gone when :meth:`serve` returns."""
+    """Serves one controller over ``connection``; every worker that it started is gone when :meth:`serve` returns."""
 
-    def __init__(self, socket: web.WebSocketResponse, listen_host: str, identity: Identity, log_folder: Path) -> None:
-        self._socket = socket
-        self._listen_host = listen_host
+    def __init__(
+        self,
+        connection: web.WebSocketResponse,
+        identity: Identity,
+        may_listen: Callable[[str], bool],
+        log_folder: Path,
+    ) -> None:
+        self._socket = connection
+        self._may_listen = may_listen
         self._identity = identity
         self._log_folder = log_folder
         self._workers: dict[int, WorkerProcess] = {}
@@ -88,6 +97,9 @@ class Job:
         if not (Path(launch.model_folder) / "config.json").is_file():
             self._say(JobRefused(f"The model folder {launch.model_folder} is not on this node."))
             return
+        if (refusal := self._listen_refusal(launch.host)) is not None:
+            self._say(JobRefused(refusal))
+            return
         rank = launch.rank
 
         def on_report(report: AnyReport) -> None:
@@ -108,10 +120,21 @@ class Job:
         """With what this node alone decides."""
         return msgspec.structs.replace(
             launch,
-            host=self._listen_host,
             certificate_path=str(self._identity.certificate_path),
             key_path=str(self._identity.key_path),
         )
+
+    def _listen_refusal(self, host: str) -> str | None:
+        """Why a worker cannot listen on ``host``, the address at which the job's other nodes are to reach it."""
+        try:
+            if not self._may_listen(host):
+                return f"It may not listen on {host}: only this machine itself may reach it before it is paired."
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            with socket.socket(family, socket.SOCK_STREAM) as trial:
+                trial.bind(socket.getaddrinfo(host, 0, family, socket.SOCK_STREAM)[0][4])
+        except (OSError, ValueError) as error:
+            return f"The other nodes cannot reach it at {host} ({error}); look at its network."
+        return None
 
     async def _wait(self, rank: int, worker: WorkerProcess) -> None:
         status = await worker.wait()

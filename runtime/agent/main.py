@@ -16,32 +16,37 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from discovery.address import DEFAULT_PORT
 from discovery.beacon import Beacon, NodeIdTaken
-from discovery.identity import load_identity
+from discovery.interfaces import lan_interfaces, loopback_interfaces
 from resources.monitor import Monitor
 from resources.probe import probe_machine, snapshot
 from runtime import owner
-from runtime.agent.key import data_folder, load_key
+from runtime.agent.folder import data_folder, open_home
+from runtime.agent.local import noted
 from runtime.agent.messages import AgentStarted
-from runtime.agent.server import AgentServer
+from runtime.agent.server import AgentServer, Reach, ServerOptions
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
+    from discovery.home import Home
+    from discovery.interfaces import LanInterface
     from resources.node import NodeResources
 
 log = logging.getLogger(__name__)
-
-LOOPBACK = "127.0.0.1"
-"""Agents listen here alone until pairing exists."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentOptions:
     """How an agent runs. A virtual node has a name, a budget, and a data folder that goes with it."""
 
-    port: int = 0
+    port: int | None = None
+    """None takes the usual one, or any if that is not free."""
     name: str | None = None
+    reach: Reach = "auto"
     virtual_memory_bytes: int | None = None
+    trusted_certificate: Path | None = None
+    """Of a controller that this node trusts from the start, as PEM."""
     owned: bool = False
     """Ends when its standard input ends, that is, when whoever started it is gone."""
 
@@ -64,12 +69,10 @@ async def _serve(options: AgentOptions, folder: Path) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stop.set)
-    try:
-        identity = load_identity(folder)
-    except OSError as error:
-        raise PomonaError(
-            f"The folder {folder} cannot be used ({error.strerror}); make it yours and try again."
-        ) from error
+    home = open_home(folder)
+    if options.trusted_certificate is not None:
+        _trust(home, options.trusted_certificate)
+    identity = home.identity
     name = options.name or identity.name
     machine = await asyncio.to_thread(probe_machine)
 
@@ -82,13 +85,21 @@ async def _serve(options: AgentOptions, folder: Path) -> None:
         if sys.platform == "darwin":  # elsewhere the kernel's own files tell all that is asked
             monitor.start()
             stack.push_async_callback(monitor.close)
-        server = AgentServer(LOOPBACK, options.port, load_key(folder), identity, resources, folder / "logs")
+        server = AgentServer(home, ServerOptions(_ports(options), options.reach), resources, folder / "logs")
         try:
             port = await server.start()
         except OSError as error:
             raise PomonaError(f"Port {options.port} is taken; give another with --port.") from error
         stack.push_async_callback(server.close)
-        beacon = Beacon(identity.node_id, name, port)
+        stack.enter_context(noted(folder, port))
+        started = AgentStarted(port, identity.node_id, os.getpid(), identity.certificate_pem)
+        sys.stdout.write(msgspec.json.encode(started).decode() + "\n")
+        sys.stdout.flush()
+
+        def look() -> tuple[LanInterface, ...]:
+            return (lan_interfaces() if server.on_network else ()) or loopback_interfaces()
+
+        beacon = Beacon(identity.node_id, name, port, look)
         try:
             await beacon.start()
         except NodeIdTaken as error:
@@ -96,11 +107,22 @@ async def _serve(options: AgentOptions, folder: Path) -> None:
         except OSError as error:
             raise PomonaError(f"This node cannot be announced on the network ({error.strerror}).") from error
         stack.push_async_callback(beacon.close)
-        sys.stdout.write(msgspec.json.encode(AgentStarted(port, identity.node_id, os.getpid())).decode() + "\n")
-        sys.stdout.flush()
         if options.owned:
             owned = asyncio.create_task(owner.gone(), name="owner")
             owned.add_done_callback(lambda _: stop.set())
             stack.callback(owned.cancel)
         await stop.wait()
         log.info("stopping")
+
+
+def _ports(options: AgentOptions) -> tuple[int, ...]:
+    if options.port is not None:
+        return (options.port,)
+    return (0,) if options.virtual_memory_bytes is not None else (DEFAULT_PORT, 0)
+
+
+def _trust(home: Home, certificate: Path) -> None:
+    try:
+        home.trust.pair(certificate.read_text("ascii"), "the controller that started this node")
+    except (OSError, ValueError) as error:
+        raise PomonaError(f"The certificate {certificate} cannot be used ({error}).") from error

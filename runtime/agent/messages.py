@@ -17,7 +17,6 @@ from runtime.engine.orders import (  # msgspec resolves the annotations when it 
 
 JOB_PATH = "/v1/job"
 NODE_PATH = "/v1/node"
-HELLO_PATH = "/v1/hello"
 FRAME_LIMIT_BYTES = 1 << 20
 HEARTBEAT_SECONDS = 10.0
 """Between pings; an answer may take half of it. On loopback the kernel tells at once when a process is gone, so this
@@ -25,11 +24,13 @@ finds only one that was stopped, and must not take a machine that is busy with a
 
 
 class AgentStarted(msgspec.Struct, frozen=True):
-    """The agent's first line on standard output."""
+    """The agent's first line on standard output: it listens, and is about to be announced."""
 
     port: int
     node_id: str
     pid: int
+    certificate: str = ""
+    """As PEM."""
 
 
 class JobMessage(msgspec.Struct, frozen=True, tag_field="type"):

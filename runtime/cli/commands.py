@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from discovery.address import DEFAULT_PORT
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from runtime.cli.plan import ImaginedNode
 
-    OpenWindow = Callable[[str, Path], int]
+    OpenWindow = Callable[[Path, Path], int]
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
@@ -108,17 +109,39 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("--json", action="store_true", help="print one JSON object instead of the text")
     plan.set_defaults(run=_plan)
 
-    agent = commands.add_parser("agent", help="make this machine a node")
-    agent.add_argument("--port", type=_port, default=0, help="listen here; any free port without it")
+    agent = commands.add_parser("agent", help="make this machine a node; `agent code` shows a pairing code on it")
+    agent.add_argument(
+        "action", nargs="?", choices=("run", "code"), default="run", help="run (without it), or show a pairing code"
+    )
+    agent.add_argument("--port", type=_port, help=f"listen here; {DEFAULT_PORT} without it, or any that is free")
     agent.add_argument("--name", help="how others see this node; the machine's own name without it")
     agent.add_argument("--virtual-memory", type=_positive, metavar="BYTES", help="a virtual node with this budget")
+    agent.add_argument(
+        "--listen",
+        choices=("auto", "loopback", "network"),
+        default="auto",
+        help="who can reach it: auto (without it) is this machine alone until it is paired or shows a code",
+    )
+    agent.add_argument("--trust", type=Path, metavar="FILE", help="a controller's certificate to trust from the start")
     agent.add_argument("--owned", action="store_true", help="end when standard input ends")
     agent.set_defaults(run=_agent)
 
     nodes = commands.add_parser("nodes", help="which nodes can be used from here, and what each one has")
     nodes.add_argument("--seconds", type=_positive, default=4, metavar="N", help="how long to look (4)")
+    nodes.add_argument("--only-here", action="store_true", help="look on this machine alone")
     nodes.add_argument("--json", action="store_true", help="print one JSON list with all that is known")
     nodes.set_defaults(run=_nodes)
+
+    pair = commands.add_parser("pair", help="make another machine a node that this one can use, and the reverse")
+    pair.add_argument("node", metavar="NODE", help="its name, the beginning of its id, or its address (host[:port])")
+    pair.add_argument("--code", metavar="DIGITS", help="the code that it shows; asked for without it")
+    pair.add_argument("--seconds", type=_positive, default=4, metavar="N", help="how long to look for it (4)")
+    pair.add_argument("--only-here", action="store_true", help="look on this machine alone")
+    pair.set_defaults(run=_pair)
+
+    unpair = commands.add_parser("unpair", help="trust a machine no more")
+    unpair.add_argument("node", metavar="NODE", help="its name or the beginning of its id")
+    unpair.set_defaults(run=_unpair)
 
     doctor = commands.add_parser("doctor", help="what is wrong on this machine, and what to do")
     doctor.add_argument("models", nargs="*", type=Path, metavar="MODEL", help="folders of models that must be readable")
@@ -176,16 +199,36 @@ def _plan(options: argparse.Namespace, _open_window: OpenWindow) -> int:
 
 
 def _agent(options: argparse.Namespace, _open_window: OpenWindow) -> int:
+    if options.action == "code":
+        from runtime.cli.pairing import run_code  # a command imports only what it needs
+
+        return run_code()
     from runtime.agent.main import AgentOptions, run_agent  # a command imports only what it needs
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", stream=sys.stderr)
-    return run_agent(AgentOptions(options.port, options.name, options.virtual_memory, options.owned))
+    return run_agent(
+        AgentOptions(
+            options.port, options.name, options.listen, options.virtual_memory, options.trust, owned=options.owned
+        )
+    )
 
 
 def _nodes(options: argparse.Namespace, _open_window: OpenWindow) -> int:
     from runtime.cli.nodes import run_nodes  # a command imports only what it needs
 
-    return run_nodes(options.seconds, as_json=options.json)
+    return run_nodes(options.seconds, only_here=options.only_here, as_json=options.json)
+
+
+def _pair(options: argparse.Namespace, _open_window: OpenWindow) -> int:
+    from runtime.cli.pairing import run_pair  # a command imports only what it needs
+
+    return run_pair(options.node, options.code, options.seconds, only_here=options.only_here)
+
+
+def _unpair(options: argparse.Namespace, _open_window: OpenWindow) -> int:
+    from runtime.cli.pairing import run_unpair  # a command imports only what it needs
+
+    return run_unpair(options.node)
 
 
 def _doctor(options: argparse.Namespace, _open_window: OpenWindow) -> int:

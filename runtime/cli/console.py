@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from runtime.agent.folder import open_home
 from runtime.cluster.client import SessionClient
 from runtime.cluster.messages import (
     Chat,
@@ -85,7 +86,7 @@ class _Answer:
 
 
 async def run_console(
-    key: str,
+    home: Path,
     folder: Path,
     node_ids: Sequence[str],
     split: Sequence[int] | None,
@@ -94,23 +95,23 @@ async def run_console(
     *,
     as_json: bool,
 ) -> int:
-    """Run the model over the nodes ``node_ids``, in this order; returns the exit status."""
+    """Run the model over the nodes ``node_ids``, in this order, which trust ``home``; returns the exit status."""
     this_task = asyncio.current_task()
     assert this_task is not None  # a coroutine runs in a task
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this_task.cancel)
-    nodes = await _find_nodes(key, node_ids)
+    nodes = await _find_nodes(home, node_ids)
     layout = read_planning_layout(folder)
     plan = make_plan(layout, plan_nodes(layout, (node.resources for node in nodes)), split, mode)
     if isinstance(plan, Refusal):
         raise PomonaError(plan.reason)
-    client = await SessionClient.start(plan, folder, nodes, key)
+    client = await SessionClient.start(plan, folder, nodes, home)
     try:
         return await _converse(client, plan, question, as_json=as_json)
     finally:
         await client.close()
 
 
-async def _find_nodes(key: str, node_ids: Sequence[str]) -> list[KnownNode]:
+async def _find_nodes(home: Path, node_ids: Sequence[str]) -> list[KnownNode]:
     found: dict[str, KnownNode] = {}
     complete = asyncio.Event()
 
@@ -120,7 +121,7 @@ async def _find_nodes(key: str, node_ids: Sequence[str]) -> list[KnownNode]:
         if found.keys() >= set(node_ids):
             complete.set()
 
-    watcher = NodeWatcher(key, on_change)
+    watcher = NodeWatcher(open_home(home), on_change)
     await watcher.start()
     try:
         async with asyncio.timeout(_FIND_SECONDS):

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runtime.agent.key import new_key
+from discovery.home import temporary_home
 from runtime.cli.console import Question, run_console
 from runtime.cli.virtual_nodes import VirtualNodes, virtual_nodes
 from runtime.errors import PomonaError
@@ -41,7 +41,7 @@ class DemoOptions:
     as_json: bool
 
 
-def run_demo(options: DemoOptions, open_window: Callable[[str, Path], int]) -> int:
+def run_demo(options: DemoOptions, open_window: Callable[[Path, Path], int]) -> int:
     """Run it to the end; everything that it started is gone when it returns. Raises :class:`PomonaError`."""
     nodes = virtual_nodes(options.node_count)
     folder = demo_model_folder(lambda: _note("Preparing the demo model; this happens once."))
@@ -54,13 +54,14 @@ def run_demo(options: DemoOptions, open_window: Callable[[str, Path], int]) -> i
     if not in_console and not has_display():
         _note("There is no display here, so the demo runs in this terminal.")
         in_console = True
-    key = new_key()
-    with VirtualNodes(nodes, key, cache_folder() / "demo.log") as agents:
-        if not in_console:
-            return open_window(key, folder)
+    with temporary_home() as home, VirtualNodes(nodes, home, cache_folder() / "demo.log") as agents:
         node_ids = [agent.node_id for agent in agents.started()]
+        if not in_console:
+            return open_window(home.folder, folder)
         question = Question(options.prompt or _default_prompt(), options.max_tokens, options.temperature, options.seed)
-        session = run_console(key, folder, node_ids, options.split, options.mode, question, as_json=options.as_json)
+        session = run_console(
+            home.folder, folder, node_ids, options.split, options.mode, question, as_json=options.as_json
+        )
         try:
             return asyncio.run(session)
         except asyncio.CancelledError:  # SIGTERM: run_console has ended everything

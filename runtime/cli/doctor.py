@@ -21,7 +21,7 @@ import msgspec
 from discovery.interfaces import lan_addresses
 from resources.processes import orphan_workers, port_holder
 from resources.survey import ask_memory, ask_power
-from runtime.agent.key import data_folder
+from runtime.agent.folder import data_folder
 from runtime.errors import PomonaError
 from runtime.models.demo import cache_folder
 from runtime.models.layout import read_layout

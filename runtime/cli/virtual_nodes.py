@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from typing import IO, TYPE_CHECKING, Self
 
 import msgspec
 
-from runtime.agent.key import KEY_VARIABLE
+from discovery.address import HostPort
 from runtime.agent.messages import AgentStarted
 from runtime.errors import PomonaError
 
@@ -17,10 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from discovery.home import Home
+
 NAMES = ("Apricot", "Cherry", "Damson", "Medlar", "Mulberry", "Peach", "Pear", "Quince")
 """Pomona's own; in alphabetical order, which is the order of nodes in the model until a person changes it."""
 _MEMORY_GIB = (2, 4, 3)
 _END_SECONDS = 15.0
+_LOOPBACK = "127.0.0.1"
 
 
 class VirtualNode(msgspec.Struct, frozen=True):
@@ -40,11 +42,14 @@ def virtual_nodes(count: int) -> tuple[VirtualNode, ...]:
 
 
 class VirtualNodes:
-    """Agents that live as long as the ``with`` block, or as long as this process if it is killed."""
+    """Agents that live as long as the ``with`` block, or as long as this process if it is killed.
 
-    def __init__(self, nodes: Sequence[VirtualNode], key: str, log_file: Path) -> None:
+    They and ``home`` trust each other: their certificates are handed over at their start, by their parent alone.
+    """
+
+    def __init__(self, nodes: Sequence[VirtualNode], home: Home, log_file: Path) -> None:
         self._nodes = nodes
-        self._environment = {**os.environ, KEY_VARIABLE: key}
+        self._home = home
         self._log_file = log_file
         self._processes: list[subprocess.Popen[bytes]] = []
 
@@ -62,25 +67,38 @@ class VirtualNodes:
         self.close()
 
     def _start(self, node: VirtualNode, log: IO[bytes]) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-P", "-m", "pomona", "agent", "--owned", "--name", node.name]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "pomona",
+            "agent",
+            "--owned",
+            "--name",
+            node.name,
+            "--listen",
+            "loopback",
+        ]
+        certificate = str(self._home.identity.certificate_path)
         return subprocess.Popen(
-            [*command, "--virtual-memory", str(node.memory_bytes)],
+            [*command, "--name", node.name, "--virtual-memory", str(node.memory_bytes), "--trust", certificate],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
-            env=self._environment,
             start_new_session=True,  # Ctrl-C reaches this process alone, which then ends them in order
         )
 
     def started(self) -> list[AgentStarted]:
-        """Wait until every agent listens. Raises :class:`PomonaError` if one does not."""
-        found = []
+        """Wait until every agent listens, and trust it. Raises :class:`PomonaError` if one does not."""
+        found: list[AgentStarted] = []
         for node, process in zip(self._nodes, self._processes, strict=True):
             assert process.stdout is not None  # it was asked for
             try:
-                found.append(msgspec.json.decode(process.stdout.readline(), type=AgentStarted))
+                agent = msgspec.json.decode(process.stdout.readline(), type=AgentStarted)
             except msgspec.DecodeError as error:
                 raise PomonaError(f"The virtual node {node.name} did not start; {self._log_file} says why.") from error
+            self._home.trust.pair(agent.certificate, node.name, [HostPort(_LOOPBACK, agent.port)])
+            found.append(agent)
         return found
 
     def close(self) -> None:

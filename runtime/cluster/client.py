@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import secrets
 import sys
 from typing import TYPE_CHECKING, Self
 
@@ -58,9 +59,10 @@ class SessionClient:
         self._socket = socket
 
     @classmethod
-    async def start(cls, plan: Plan, model_folder: Path, nodes: Sequence[KnownNode], key: str) -> Self:
+    async def start(cls, plan: Plan, model_folder: Path, nodes: Sequence[KnownNode], home: Path) -> Self:
         """Start a controller for ``plan`` and connect to it; loading goes on and is told by :meth:`events`.
 
+        ``home`` is the folder of the identity by which the nodes know this machine.
         Raises :class:`PomonaError` when there can be no session.
         """
         process = await asyncio.create_subprocess_exec(
@@ -69,7 +71,8 @@ class SessionClient:
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,
         )  # fmt: skip
-        request = SessionRequest(plan, str(model_folder), tuple(nodes), key)
+        key = secrets.token_urlsafe(32)
+        request = SessionRequest(plan, str(model_folder), tuple(nodes), str(home), key)
         http = aiohttp.ClientSession()
         try:
             async with asyncio.timeout(_OPEN_SECONDS):

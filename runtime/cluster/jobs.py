@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
+from discovery.address import HostPort
 from runtime.agent.client import JobClient
 from runtime.agent.messages import JobEnded
 from runtime.errors import PomonaError
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     import aiohttp
 
+    from discovery.home import Home
     from runtime.agent.messages import AgentMessage
     from runtime.cluster.launch import RankState
     from runtime.cluster.nodes import KnownNode
@@ -29,12 +31,12 @@ class Jobs:
     def __init__(
         self,
         http: aiohttp.ClientSession,
-        key: str,
+        home: Home,
         take: Callable[[KnownNode, AgentMessage], None],
         on_gone: Callable[[KnownNode, str], None],
     ) -> None:
         self._http = http
-        self._key = key
+        self._home = home
         self._take = take
         self._on_gone = on_gone
         self._jobs: dict[str, JobClient] = {}
@@ -48,7 +50,8 @@ class Jobs:
         for node in nodes:
             node_id, name = node.resources.node_id, node.resources.name
             if node_id not in self._jobs:
-                self._jobs[node_id] = await JobClient.open(self._http, node.host, node.port, self._key, name)
+                place, context = HostPort(node.host, node.port), self._home.context_for(node.certificate)
+                self._jobs[node_id] = await JobClient.open(self._http, place, context, name)
                 self._nodes[node_id] = node
                 self._listeners.append(asyncio.create_task(self._listen(node), name=f"job on {name}"))
 

@@ -26,8 +26,11 @@ class SessionRequest(msgspec.Struct, frozen=True):
     plan: Plan
     model_folder: str
     nodes: tuple[KnownNode, ...]
+    home: str
+    """The folder with this machine's identity and trust."""
     key: str
-    """Opens the agents, and this controller to its front ends."""
+    """Opens this controller to its front ends: a fresh one each time, which never leaves this machine. Both ends are
+    processes of one person on the loopback, where certificates would prove nothing more."""
 
 
 @dataclass(frozen=True, slots=True)

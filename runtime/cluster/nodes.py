@@ -1,51 +1,63 @@
-"""The nodes that a front end can use: found by mDNS, then asked what they have.
+"""The nodes that a front end can use, and those that it could pair with.
 
-An announcement makes an agent worth asking and no more. Each one announced is asked about once a second, with our key;
-one that answers is usable, one that stays silent is gone, whatever mDNS still says.
+An announcement, a typed address or one that is remembered makes an agent worth asking and no more. One that is trusted
+is asked about once a second with its certificate pinned; it is usable when it answers, and gone when it stays silent,
+whatever mDNS still says. One that is not trusted is only asked who it is.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
-from collections import deque
 from dataclasses import dataclass
-from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-import aiohttp
 import msgspec
-from yarl import URL
 
+from discovery import tls
+from discovery.address import AddressBook, HostPort
+from discovery.announcement import clean_name
 from discovery.browser import Browser
-from resources.node import NodeResources, Versions
-from resources.parse import UNKNOWN, UNKNOWN_CHIP, tidy
-from runtime.agent.messages import NODE_PATH
+from resources.node import NodeResources  # msgspec resolves the annotation when it decodes
+from runtime.agent.calls import NoAnswer, Refused, ask_hello, first_contact, new_session
+from runtime.agent.local import local_port
+from runtime.cluster.asking import ask_node
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+
+    import aiohttp
 
     from discovery.announcement import Sighting
     from discovery.browser import Change
+    from discovery.home import Home
 
-MAX_ANSWER_BYTES = 64 * 1024
-MEMORY_STEP_BYTES = 16 * 2**20
-"""Available memory below the total is rounded down to this, so that the usual breathing of a system is no news."""
-
-_MAX_MEMORY_BYTES = 2**50
+_MAX_PLACES = 8
+_LOOPBACK = "127.0.0.1"
 _log = logging.getLogger(__name__)
 
 
 class KnownNode(msgspec.Struct, frozen=True):
-    """An agent that answered with our key: where it listens and what it has."""
+    """An agent that has proved to be a trusted node: where it listens and what it has."""
 
     host: str
     port: int
     resources: NodeResources
     certificate: str = ""
     """The one that its id is the fingerprint of, as PEM."""
+
+
+class UnpairedNode(msgspec.Struct, frozen=True):
+    """An agent that is there and not trusted, or does not trust us. Its name is its own claim."""
+
+    node_id: str
+    name: str
+    host: str
+    port: int
+    certificate: str
+    shows_code: bool = False
+    """Whether it waits for its code to be typed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,47 +70,63 @@ class PollTimes:
     """For one answer."""
     silence: float = 3.0
     """After the last answer a node is gone."""
-    stranger: float = 5.0
-    """From a refusal of our key to the next question."""
+    stranger: float = 2.0
+    """The same three for an agent that is not trusted, or at a place where nobody answered."""
+    look: float = 0.5
+    """Between two looks at whom this machine trusts now."""
 
 
 USUAL_TIMES = PollTimes()
 
-
-class NoAnswer(Exception):
-    """What listens there is not the agent that was announced, or is not well."""
+N = TypeVar("N", KnownNode, UnpairedNode)
 
 
-class NotOurs(Exception):
-    """An agent that has another key than we."""
+class _Shelf(dict[str, tuple[N, asyncio.TimerHandle]]):
+    """Nodes that answered, each with the end of its time."""
+
+    def clear(self) -> None:
+        for _, silence in self.values():
+            silence.cancel()
+        super().clear()
 
 
 class NodeWatcher:
     """Calls ``on_change`` on the loop's thread with all usable nodes, sorted by name, whenever anything changed.
 
-    The key goes to loopback addresses only, whatever is announced: agents listen nowhere else before they are paired.
+    ``on_unpaired`` gets those that could be paired in the same way. Nobody is told a secret: a trusted node must first
+    prove itself, and a stranger is asked without a certificate of ours.
     """
 
     def __init__(
         self,
-        key: str,
+        home: Home,
         on_change: Callable[[tuple[KnownNode, ...]], None],
+        on_unpaired: Callable[[tuple[UnpairedNode, ...]], None] | None = None,
         times: PollTimes = USUAL_TIMES,
         browser: Callable[[Callable[[Change, Sighting], None]], Browser] = Browser,
     ) -> None:
-        self._key = key
+        self._home = home
+        self._book = AddressBook(home.folder)
         self._on_change = on_change
+        self._on_unpaired = on_unpaired
         self._times = times
         self._browser = browser(self._on_sighting)
         self._session: aiohttp.ClientSession | None = None
+        self._places: dict[str, dict[str, tuple[HostPort, ...]]] = {}
+        """Where each node may be, by who says so."""
         self._polls: dict[str, asyncio.Task[None]] = {}
-        self._usable: dict[str, tuple[KnownNode, asyncio.TimerHandle]] = {}
-        self._reported: tuple[KnownNode, ...] = ()
+        self._scouts: dict[HostPort, asyncio.Task[None]] = {}
+        self._tending: asyncio.Task[None] | None = None
+        self._news = asyncio.Event()
+        self._usable: _Shelf[KnownNode] = _Shelf()
+        self._unpaired: _Shelf[UnpairedNode] = _Shelf()
+        self._reported: tuple[tuple[KnownNode, ...], tuple[UnpairedNode, ...]] = ((), ())
         self._report_due: asyncio.Handle | None = None
 
     async def start(self) -> None:
         """Begin to look. Raises :class:`PomonaError` if this machine's mDNS port cannot be shared."""
-        self._session = _new_session(self._key, self._times.limit)
+        self._session = new_session(self._times.limit)
+        self._tending = asyncio.create_task(self._tend(), name="trusted nodes")
         try:
             await self._browser.start()
         except OSError as error:
@@ -110,63 +138,160 @@ class NodeWatcher:
     async def close(self) -> None:
         """Stop looking and asking; ``on_change`` is not called any more."""
         await self._browser.close()
-        polls = list(self._polls.values())
+        tasks = [*self._polls.values(), *self._scouts.values(), *filter(None, [self._tending])]
         self._polls.clear()
-        for poll in polls:
-            poll.cancel()
-        await asyncio.gather(*polls, return_exceptions=True)
-        for _, silence in self._usable.values():
-            silence.cancel()
+        self._scouts.clear()
+        self._places.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         self._usable.clear()
+        self._unpaired.clear()
         if self._report_due is not None:
             self._report_due.cancel()
         session, self._session = self._session, None
         if session is not None:
             await session.close()
 
+    # Where to look ------------------------------------------------------------------------------------------------
+
     def _on_sighting(self, change: Change, sighting: Sighting) -> None:
-        if (poll := self._polls.pop(sighting.node_id, None)) is not None:
-            poll.cancel()
-        if change == "removed":
-            self._forget(sighting.node_id)
+        node_id = sighting.node_id
+        known = self._usable.get(node_id)
+        if change == "removed" or (known is not None and known[0].port != sighting.port):
+            self._forget(node_id)  # it is gone, or was started again and listens elsewhere
+        addresses = () if change == "removed" else sighting.addresses
+        self._set_places(node_id, "mdns", tuple(HostPort(address, sighting.port) for address in addresses))
+
+    def _set_places(self, node_id: str, source: str, places: tuple[HostPort, ...]) -> None:
+        if self._session is None:
             return
-        known = self._usable.get(sighting.node_id)
-        if known is not None and known[0].port != sighting.port:
-            self._forget(sighting.node_id)  # it was started again and listens elsewhere
-        addresses = [address for address in sighting.addresses if _is_loopback(address)]
-        if addresses and self._session is not None:
-            asking = self._poll(self._session, sighting.node_id, deque(addresses), sighting.port)
-            self._polls[sighting.node_id] = asyncio.create_task(asking)
+        sources = self._places.setdefault(node_id, {})
+        if sources.get(source, ()) == places:
+            return
+        sources[source] = places
+        if (poll := self._polls.pop(node_id, None)) is not None:
+            poll.cancel()
+        if any(sources.values()):
+            # One that has just said goodbye may answer for a moment more at an address that is remembered.
+            delay = 0.0 if places else self._times.stranger
+            asking = self._poll(self._session, node_id, delay)
+            self._polls[node_id] = asyncio.create_task(asking, name=f"node {node_id[:12]}")
+        else:
+            del self._places[node_id]
 
-    async def _poll(self, session: aiohttp.ClientSession, node_id: str, addresses: deque[str], port: int) -> None:
-        """Ask one agent for ever, at each of its addresses until one answers."""
+    async def _tend(self) -> None:
+        """Follow whom this machine trusts, which addresses were typed here, and where its own agent listens."""
+        trusted: dict[str, tuple[HostPort, ...]] = {}
         while True:
-            pause = self._times.interval
-            for _ in range(len(addresses)):
-                try:
-                    resources = await ask_node(session, addresses[0], port, node_id)
-                except NotOurs:
-                    self._forget(node_id)
-                    pause = self._times.stranger
-                    break
-                except NoAnswer as error:
-                    _log.debug("no answer from node %s at %s port %d: %s", node_id[:12], addresses[0], port, error)
-                    addresses.rotate(-1)
-                else:
-                    self._heard(KnownNode(addresses[0], port, resources))
-                    break
-            await asyncio.sleep(pause)
+            port = local_port(self._home.folder)
+            own = {self._home.identity.node_id: (HostPort(_LOOPBACK, port),)} if port is not None else {}
+            newest = own | {node.node_id: node.addresses for node in self._home.trust.paired}
+            for node_id in trusted.keys() | newest.keys():
+                self._set_places(node_id, "trust", newest.get(node_id, ()))
+            if newest.keys() != trusted.keys():
+                self._news.set()
+                self._news = asyncio.Event()
+            trusted = newest
+            self._scout(self._book.all())
+            await asyncio.sleep(self._times.look)
 
-    def _heard(self, node: KnownNode) -> None:
-        node_id = node.resources.node_id
-        if (known := self._usable.get(node_id)) is not None:
+    def _scout(self, typed: Iterable[HostPort]) -> None:
+        wanted = set(typed)
+        for place in self._scouts.keys() - wanted:
+            self._scouts.pop(place).cancel()
+            self._set_typed(place, None)
+        for place in wanted - self._scouts.keys():
+            self._scouts[place] = asyncio.create_task(self._look_at(place), name=f"address {place}")
+
+    async def _look_at(self, place: HostPort) -> None:
+        """Find out again and again which node is at a typed address."""
+        while True:
+            try:
+                found = tls.fingerprint_of_pem(await first_contact(place, self._times.limit))
+            except NoAnswer as error:
+                _log.debug("nobody answers at %s: %s", place, error)
+                found = None
+            self._set_typed(place, found)
+            await asyncio.sleep(self._times.stranger)
+
+    def _set_typed(self, place: HostPort, node_id: str | None) -> None:
+        source = f"typed {place}"
+        for other in [other for other, sources in self._places.items() if source in sources and other != node_id]:
+            self._set_places(other, source, ())
+        if node_id is not None:
+            self._set_places(node_id, source, (place,))
+
+    # Asking -------------------------------------------------------------------------------------------------------
+
+    async def _poll(self, session: aiohttp.ClientSession, node_id: str, delay_seconds: float) -> None:
+        """Ask one agent for ever, first where it answered last."""
+        await asyncio.sleep(delay_seconds)
+        places = list(dict.fromkeys(place for known in self._places[node_id].values() for place in known))[:_MAX_PLACES]
+        while True:
+            news = self._news
+            pause = self._times.stranger
+            for place in list(places):
+                try:
+                    trusted = await self._ask(session, node_id, place)
+                except NoAnswer as error:
+                    _log.debug("no answer from node %s at %s: %s", node_id[:12], place, error)
+                    continue
+                pause = self._times.interval if trusted else self._times.stranger
+                places.remove(place)
+                places.insert(0, place)
+                break
+            else:
+                if node_id in self._usable:
+                    pause = self._times.interval
+            try:
+                async with asyncio.timeout(pause):
+                    await news.wait()
+            except TimeoutError:
+                pass
+
+    async def _ask(self, session: aiohttp.ClientSession, node_id: str, place: HostPort) -> bool:
+        """Ask a node at one place; returns whether it is usable. Raises :class:`NoAnswer`."""
+        certificate = self._home.certificate_of(node_id)
+        if certificate is not None:
+            try:
+                resources = await ask_node(session, place, node_id, self._home.context_for(certificate))
+            except Refused:
+                self._forget(node_id)
+            else:
+                self._drop(self._unpaired, node_id)
+                self._home.trust.remember_address(node_id, place)
+                self._heard(self._usable, node_id, KnownNode(place.host, place.port, resources, certificate))
+                return True
+        else:
+            self._drop(self._usable, node_id)
+            certificate = await first_contact(place, self._times.limit)
+        if tls.fingerprint_of_pem(certificate) != node_id:
+            raise NoAnswer("another node answers there")
+        try:
+            hello = await ask_hello(session, place, certificate)
+        except Refused as error:
+            raise NoAnswer(f"it says: {error.reason}") from error
+        name = clean_name(hello.name) or "Unnamed"
+        found = UnpairedNode(node_id, name, place.host, place.port, certificate, hello.shows_code)
+        self._heard(self._unpaired, node_id, found)
+        return False
+
+    # Telling ------------------------------------------------------------------------------------------------------
+
+    def _heard(self, shelf: _Shelf[N], node_id: str, node: N) -> None:
+        if (known := shelf.get(node_id)) is not None:
             known[1].cancel()
-        silence = asyncio.get_running_loop().call_later(self._times.silence, self._forget, node_id)
-        self._usable[node_id] = (node, silence)
+        silence = self._times.silence if isinstance(node, KnownNode) else self._times.silence + self._times.stranger
+        shelf[node_id] = (node, asyncio.get_running_loop().call_later(silence, self._drop, shelf, node_id))
         self._report_soon()
 
     def _forget(self, node_id: str) -> None:
-        known = self._usable.pop(node_id, None)
+        self._drop(self._usable, node_id)
+        self._drop(self._unpaired, node_id)
+
+    def _drop(self, shelf: _Shelf[N], node_id: str) -> None:
+        known = shelf.pop(node_id, None)
         if known is not None:
             known[1].cancel()
             self._report_soon()
@@ -177,60 +302,14 @@ class NodeWatcher:
 
     def _report(self) -> None:
         self._report_due = None
-        nodes = sorted((node for node, _ in self._usable.values()), key=_by_name)
-        if tuple(nodes) != self._reported:
-            self._reported = tuple(nodes)
-            self._on_change(self._reported)
-
-
-async def ask_node(session: aiohttp.ClientSession, host: str, port: int, node_id: str) -> NodeResources:
-    """What the agent of ``node_id`` has, as it says itself. Raises :class:`NotOurs` or :class:`NoAnswer`."""
-    url = URL.build(scheme="http", host=host, port=port, path=NODE_PATH)
-    try:
-        async with session.get(url, allow_redirects=False) as response:
-            if response.status == HTTPStatus.UNAUTHORIZED:
-                raise NotOurs
-            if response.status != HTTPStatus.OK:
-                raise NoAnswer(f"status {response.status}")
-            body = bytearray()
-            async for chunk in response.content.iter_any():
-                body += chunk
-                if len(body) > MAX_ANSWER_BYTES:
-                    raise NoAnswer(f"more than {MAX_ANSWER_BYTES} bytes")
-        resources = msgspec.json.decode(body, type=NodeResources)
-    except (aiohttp.ClientError, OSError, TimeoutError, msgspec.DecodeError, RecursionError) as error:
-        raise NoAnswer(repr(error)) from error
-    if resources.node_id != node_id:
-        raise NoAnswer("another node answers there")
-    return _sane(resources)
-
-
-def _sane(resources: NodeResources) -> NodeResources:
-    """The same with texts that fit labels and memory that sums can trust, the available one rounded."""
-    total, available = resources.memory_total_bytes, resources.memory_available_bytes
-    if not (0 <= available <= total <= _MAX_MEMORY_BYTES and total > 0):
-        raise NoAnswer("memory that no machine has")
-    versions = msgspec.structs.asdict(resources.versions)
-    return msgspec.structs.replace(
-        resources,
-        name=tidy(resources.name) or "Unnamed",
-        chip=tidy(resources.chip) or UNKNOWN_CHIP,
-        memory_available_bytes=total if available == total else available // MEMORY_STEP_BYTES * MEMORY_STEP_BYTES,
-        versions=Versions(**{part: tidy(version) or UNKNOWN for part, version in versions.items()}),
-    )
-
-
-def _new_session(key: str, limit_seconds: float) -> aiohttp.ClientSession:
-    return aiohttp.ClientSession(
-        headers={"Authorization": f"Bearer {key}", "Accept-Encoding": "identity"},
-        timeout=aiohttp.ClientTimeout(total=limit_seconds),
-        auto_decompress=False,  # a small body cannot become a large one
-        cookie_jar=aiohttp.DummyCookieJar(),
-    )
-
-
-def _is_loopback(address: str) -> bool:
-    return ipaddress.ip_address(address).is_loopback
+        before = self._reported
+        usable = sorted((node for node, _ in self._usable.values()), key=_by_name)
+        unpaired = sorted((node for node, _ in self._unpaired.values()), key=lambda node: (node.name, node.node_id))
+        self._reported = (tuple(usable), tuple(unpaired))
+        if self._reported[0] != before[0]:
+            self._on_change(self._reported[0])
+        if self._reported[1] != before[1] and self._on_unpaired is not None:
+            self._on_unpaired(self._reported[1])
 
 
 def _by_name(node: KnownNode) -> tuple[str, str]:

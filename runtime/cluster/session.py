@@ -8,16 +8,19 @@ import secrets
 import signal
 import time
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import aiohttp
 
+from runtime.agent.folder import open_home
 from runtime.agent.messages import JobRefused, RankExited, RankReport
 from runtime.cluster.answers import Answers
 from runtime.cluster.crew import STALL_SECONDS, Crew
 from runtime.cluster.driver_link import DriverLink
 from runtime.cluster.jobs import Jobs
 from runtime.cluster.launch import JobFacts
+from runtime.cluster.meeting import introduce, reachable
 from runtime.cluster.messages import (
     Cancel,
     Chat,
@@ -40,7 +43,6 @@ from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
-    from pathlib import Path
 
     from runtime.agent.messages import AgentMessage
     from runtime.cluster.launch import RankState, SessionRequest
@@ -70,11 +72,16 @@ class Session:
         self._layout = layout
         self._publish = publish
         self._key = secrets.token_bytes(32)
+        self._home = open_home(Path(request.home))
         facts = JobFacts(
-            secrets.token_hex(16), self._key, request.model_folder, prefix_token_limit=layout.context_tokens
+            secrets.token_hex(16),
+            self._key,
+            request.model_folder,
+            self._home.identity.certificate_pem,
+            layout.context_tokens,
         )
         self._http = aiohttp.ClientSession()
-        self._jobs = Jobs(self._http, request.key, self._take, self._on_node_gone)
+        self._jobs = Jobs(self._http, self._home, self._take, self._on_node_gone)
         self._crew = Crew(self._jobs, facts, lambda rank: publish(_progress(rank)))
         self._answers = Answers(publish)
         self._text: ChatText | None = None
@@ -179,8 +186,11 @@ class Session:
     async def _build(self, text_loading: asyncio.Task[ChatText] | None = None) -> None:
         """Bring up the pipeline of the plan, then have it go on with every open request."""
         before, self._link = self._link, None
-        await self._jobs.open(self._nodes[rank.node_id] for stage in self._plan.stages for rank in stage.ranks)
-        await self._crew.build(self._plan, list(self._nodes.values()))
+        planned_ids = {rank.node_id for stage in self._plan.stages for rank in stage.ranks}
+        nodes = reachable([self._nodes[node_id] for node_id in planned_ids])
+        await introduce(self._home, nodes)
+        await self._jobs.open(nodes)
+        await self._crew.build(self._plan, nodes)
         if text_loading is not None:
             self._text = await text_loading
         if before is not None:

@@ -16,13 +16,13 @@ os.environ.setdefault("QT_SCALE_FACTOR", "2")
 
 from PySide6.QtTest import QTest
 
+from discovery.home import temporary_home
 from gui.app import connect, make_application
 from gui.appearance import Appearance, Choice
 from gui.bridge import Bridge
 from gui.session import Phase
 from gui.split.model import Split
 from gui.window import Window
-from runtime.agent.key import new_key
 from runtime.cli.virtual_nodes import VirtualNodes, virtual_nodes
 from runtime.models.demo import cache_folder, demo_model_folder
 
@@ -42,9 +42,9 @@ def main(folder: Path) -> None:
     make_application([])
     appearance = Appearance(Choice.DARK)
     window = Window(appearance, ask_before_close=False)
-    key = new_key()
-    with VirtualNodes(virtual_nodes(3), key, cache_folder() / "demo.log"):
-        bridge = Bridge(key, demo_model_folder())
+    with temporary_home() as home, VirtualNodes(virtual_nodes(3), home, cache_folder() / "demo.log") as nodes:
+        nodes.started()
+        bridge = Bridge(home.folder, demo_model_folder())
         connect(window, bridge)
         bridge.start()
         window.show()

@@ -80,7 +80,7 @@ class ScriptedServices:
             raise self.layout_error
         return samples.SMALL_MODEL
 
-    def _watch(self, _key, on_change):
+    def _watch(self, _home, on_change):
         outer = self
 
         class Watcher:
@@ -93,7 +93,7 @@ class ScriptedServices:
 
         return Watcher()
 
-    async def _start_session(self, plan, _folder, _nodes, _key):
+    async def _start_session(self, plan, _folder, _nodes, _home):
         if self.refuse is not None:
             raise PomonaError(self.refuse)
         if self.hang:

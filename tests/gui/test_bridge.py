@@ -22,7 +22,7 @@ QUESTION = Chat("1", (ChatMessage("user", "What is the capital of France?"),))
 @contextmanager
 def running(script):
     """A bridge whose thread runs, and its messages."""
-    bridge = Bridge("key", Path("model"), script.services())
+    bridge = Bridge(Path("home"), Path("model"), script.services())
     messages: list[object] = []
     bridge.session_message.connect(messages.append)
     bridge.start()
@@ -44,7 +44,7 @@ def over(messages):
 
 def test_nodes_and_layout_arrive_in_the_windows_thread(qtbot):
     script = ScriptedServices()
-    bridge = Bridge("key", Path("model"), script.services())
+    bridge = Bridge(Path("home"), Path("model"), script.services())
     seen: dict[str, object] = {}
     bridge.nodes_changed.connect(lambda nodes: seen.update(nodes=nodes, thread=threading.current_thread()))
     bridge.layout_read.connect(lambda layout: seen.update(layout=layout))
@@ -197,7 +197,7 @@ def test_what_goes_wrong_in_the_thread_is_said_and_logged(qtbot, caplog, error, 
     caplog.set_level("INFO")
     script = ScriptedServices()
     script.layout_error = error
-    bridge = Bridge("key", Path("model"), script.services())
+    bridge = Bridge(Path("home"), Path("model"), script.services())
     with qtbot.waitSignal(bridge.trouble) as trouble:
         bridge.start()
     assert trouble.args[0].startswith(words)

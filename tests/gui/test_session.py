@@ -21,7 +21,7 @@ STOP_MS = 40_000
 @pytest.fixture
 def bridge(window, agents, demo_model) -> Iterator[Bridge]:
     """What ``run_window`` puts behind the window."""
-    made = Bridge(agents.key, demo_model)
+    made = Bridge(agents.home.folder, demo_model)
     connect(window, made)
     made.start()
     yield made

@@ -23,7 +23,7 @@ from tests.gui.scripted import ScriptedServices
 @contextmanager
 def bridged(window, script):
     """The window with a bridge, as in the product."""
-    bridge = Bridge("key", Path("model"), script.services())
+    bridge = Bridge(Path("home"), Path("model"), script.services())
     connect(window, bridge)
     bridge.start()
     try:

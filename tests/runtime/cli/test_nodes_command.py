@@ -5,39 +5,57 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
 from resources.node import Battery, NodeResources, Versions
-from runtime.agent.key import KEY_VARIABLE
-from runtime.cli.nodes import describe
-from runtime.cluster.nodes import KnownNode
+from runtime.agent.folder import HOME_VARIABLE
+from runtime.cli.nodes import Listing, describe
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 VERSIONS = Versions("0.1.0", "0.32.4", "0.32.2", "3.12.1", "macOS 26.2")
 GIB = 1 << 30
 
 
-def nodes(key: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def nodes(home: Path, *arguments: str, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[bytes]:
+    """The command of someone whose data is in ``home``; it looks on this machine alone."""
     return subprocess.run(
-        [sys.executable, "-m", "pomona", "nodes", *arguments],
-        env={**os.environ, KEY_VARIABLE: key}, capture_output=True, check=False,
+        [*before, sys.executable, "-m", "pomona", "nodes", "--only-here", *arguments],
+        env={**os.environ, HOME_VARIABLE: str(home)}, capture_output=True, check=False,
     )  # fmt: skip
 
 
 @pytest.mark.timeout(180)
 def test_every_agent_is_listed_with_what_it_has(agents):
-    done = nodes(agents.key, "--json", "--seconds", "8")
+    done = nodes(agents.home.folder, "--json", "--seconds", "8")
     assert done.returncode == 0, done.stderr
-    found = msgspec.json.decode(done.stdout, type=list[KnownNode])
-    assert {node.resources.node_id for node in found} == {agent.node_id for agent in agents.started}
+    found = msgspec.json.decode(done.stdout, type=list[Listing])
+    assert {node.node_id for node in found if node.paired} == {agent.node_id for agent in agents.started}
     for node in found:
+        assert node.resources is not None
         assert node.resources.virtual
         assert node.resources.disk_free_bytes is not None
 
 
-def test_no_node_is_exit_status_1_and_says_what_to_try():
-    done = nodes("a key that no agent has", "--seconds", "1")
+def test_agents_that_are_not_paired_are_listed_without_what_they_have(agents, tmp_path):
+    done = nodes(tmp_path, "--json", "--seconds", "8")
+    assert done.returncode == 0, done.stderr
+    found = {node.node_id: node for node in msgspec.json.decode(done.stdout, type=list[Listing])}
+    for agent in agents.started:
+        node = found[agent.node_id]
+        assert (node.paired, node.resources) == (False, None)
+        assert node.name
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="needs a network namespace of its own")
+def test_no_node_is_exit_status_1_and_says_what_to_try(tmp_path):
+    done = nodes(
+        tmp_path, "--seconds", "1", before=("unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "-")
+    )
     assert (done.returncode, done.stdout) == (1, b"")
     assert b"pomona doctor" in done.stderr
 
