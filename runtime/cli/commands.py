@@ -109,6 +109,21 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("--json", action="store_true", help="print one JSON object instead of the text")
     plan.set_defaults(run=_plan)
 
+    _add_node_commands(commands)
+
+    doctor = commands.add_parser("doctor", help="what is wrong on this machine, and what to do")
+    doctor.add_argument("models", nargs="*", type=Path, metavar="MODEL", help="folders of models that must be readable")
+    doctor.add_argument("--port", type=_port, default=0, help="the port that an agent is to have; any without it")
+    doctor.add_argument("--json", action="store_true", help="print one JSON list of findings")
+    doctor.set_defaults(run=_doctor)
+
+    # Started by Pomona itself.
+    commands.add_parser("controller").set_defaults(run=_controller)
+    return parser
+
+
+def _add_node_commands(commands: argparse._SubParsersAction[_Parser]) -> None:
+    """Those about nodes and the trust between them."""
     agent = commands.add_parser("agent", help="make this machine a node; `agent code` shows a pairing code on it")
     agent.add_argument(
         "action", nargs="?", choices=("run", "code"), default="run", help="run (without it), or show a pairing code"
@@ -142,16 +157,6 @@ def _parser() -> argparse.ArgumentParser:
     unpair = commands.add_parser("unpair", help="trust a machine no more")
     unpair.add_argument("node", metavar="NODE", help="its name or the beginning of its id")
     unpair.set_defaults(run=_unpair)
-
-    doctor = commands.add_parser("doctor", help="what is wrong on this machine, and what to do")
-    doctor.add_argument("models", nargs="*", type=Path, metavar="MODEL", help="folders of models that must be readable")
-    doctor.add_argument("--port", type=_port, default=0, help="the port that an agent is to have; any without it")
-    doctor.add_argument("--json", action="store_true", help="print one JSON list of findings")
-    doctor.set_defaults(run=_doctor)
-
-    # Started by Pomona itself.
-    commands.add_parser("controller").set_defaults(run=_controller)
-    return parser
 
 
 def _demo(options: argparse.Namespace, open_window: OpenWindow) -> int:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from runtime.agent.key import data_folder, load_key
-from runtime.cli.nodes import find_nodes
+from runtime.agent.folder import data_folder, open_home
+from runtime.cli.nodes import look_around
 from runtime.cli.plan_report import plan_report, report_lines
 from runtime.errors import PomonaError
 from runtime.models.demo import demo_model_folder
@@ -103,7 +103,7 @@ def _imagined(node: ImaginedNode) -> PlanNode:
 
 
 def _in_reach(layout: ModelLayout, seconds: float) -> list[PlanNode]:
-    found = asyncio.run(find_nodes(load_key(data_folder()), seconds))
+    found, _unpaired = asyncio.run(look_around(open_home(data_folder()), seconds))
     if not found:
         raise PomonaError(
             "There is no node to plan for: no node is in reach; start Pomona on one, or imagine one as in "

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 ROOT = Path(__file__).parents[2]
-_PERSONAL = ("POMONA_KEY", "XDG_DATA_HOME", "XDG_CACHE_HOME")
+_PERSONAL = ("POMONA_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
 """Variables that would lead a host to this person's own folders."""
 
 _PREFIX = "pomona-lab"

@@ -113,7 +113,7 @@ async def test_a_cancelled_fetch_goes_on_where_it_stopped(hub, folder, tmp_path,
     class Enough(Exception):
         pass
 
-    stopped = []
+    stopped: list[int] = []
 
     def stop(progress: Progress) -> None:
         if progress.done_bytes > progress.total_bytes / 2 and not stopped:
