@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Self
 
 from runtime.engine import hop
-from runtime.engine.hop import EVENTS_ROLE, REQUESTS_ROLE, HopError, Receiver, Sender, role_in
+from runtime.engine.hop import EVENTS_ROLE, REQUESTS_ROLE, Credentials, HopError, Receiver, Sender, role_in
 
 if TYPE_CHECKING:
-    import socket
+    import ssl
     from collections.abc import Callable
 
     from runtime.engine.frames import AnyFrame
@@ -44,14 +44,15 @@ class DriverLink:
         cls,
         address: Address,
         key: bytes,
+        ours: Credentials,
         epoch: int,
         on_frame: Callable[[AnyFrame], None],
         on_lost: Callable[[str], None],
     ) -> Self:
         """Dial the driver of this epoch. Raises :class:`HopError` if it does not answer or is somebody else."""
 
-        def dial(role: str) -> socket.socket:
-            return hop.dial(address, key, role_in(epoch, role), within_seconds=_DIAL_SECONDS)
+        def dial(role: str) -> ssl.SSLSocket:
+            return hop.dial(address, key, role_in(epoch, role), ours, within_seconds=_DIAL_SECONDS)
 
         events = await asyncio.to_thread(dial, EVENTS_ROLE)
         requests = await asyncio.to_thread(dial, REQUESTS_ROLE)
@@ -64,10 +65,12 @@ class DriverLink:
     async def close(self) -> None:
         """Close both hops and wait for the threads."""
         self._closing = True
+        self._requests.hang_up()
+        self._events.hang_up()
+        await asyncio.to_thread(self._reader.join)
+        await asyncio.to_thread(self._writer.shutdown)
         self._requests.close()
         self._events.close()
-        await asyncio.to_thread(self._reader.join)
-        self._writer.shutdown()
 
     def _read(self) -> None:
         while True:

@@ -23,6 +23,7 @@ from runtime.cluster.crew import Crew
 from runtime.cluster.driver_link import DriverLink
 from runtime.cluster.launch import JobFacts
 from runtime.cluster.nodes import KnownNode
+from runtime.engine.hop import Credentials
 from runtime.engine.orders import PeerLost, Rebuild, WorkerFailed
 from runtime.errors import PomonaError
 
@@ -47,6 +48,7 @@ class LocalRanks:
         self._identity = self._stack.enter_context(temporary_identity())
         self._plan = plan
         self._key = secrets.token_bytes(32)
+        self._credentials = Credentials(str(self._identity.certificate_path), str(self._identity.key_path))
         certificate = self._identity.certificate_pem
         facts = JobFacts(secrets.token_hex(16), self._key, str(model_folder), certificate, prefix_token_limit)
         self._crew = Crew(self, facts, lambda _rank: None)
@@ -119,11 +121,8 @@ class LocalRanks:
         await self._workers[rank.number].order(order)
 
     def _ours(self, launch: Launch) -> Launch:
-        return msgspec.structs.replace(
-            launch,
-            certificate_path=str(self._identity.certificate_path),
-            key_path=str(self._identity.key_path),
-        )
+        certificate_path, key_path = self._credentials
+        return msgspec.structs.replace(launch, certificate_path=certificate_path, key_path=key_path)
 
     async def _build(self, plan: Plan) -> None:
         nodes = {rank.node_id: rank.node_name for stage in plan.stages for rank in stage.ranks}
@@ -146,7 +145,7 @@ class LocalRanks:
             await before.close()
         driver, epoch = self.ranks[0].hop_address, self._crew.epoch
         self._link = await DriverLink.open(
-            driver, self._key, epoch, self.frames.put_nowait, partial(self._on_link_lost, epoch)
+            driver, self._key, self._credentials, epoch, self.frames.put_nowait, partial(self._on_link_lost, epoch)
         )
 
     def _on_link_lost(self, epoch: int, reason: str) -> None:

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING
 
 from runtime.engine import hop
 from runtime.engine.driver import Driver
-from runtime.engine.hop import EVENTS_ROLE, LEADER_ROLE, REQUESTS_ROLE, Halt, Receiver, Sender, role_in, stage_role
+from runtime.engine.hop import (
+    EVENTS_ROLE,
+    LEADER_ROLE,
+    REQUESTS_ROLE,
+    Credentials,
+    Halt,
+    Receiver,
+    Sender,
+    role_in,
+    stage_role,
+)
 from runtime.engine.mailbox import INBOX_FRAMES, Inbox, Leave, Outbox
 from runtime.engine.rank import Rank, follow
 
@@ -45,6 +55,7 @@ class Epoch:
         self._followers: list[Outbox] = []
         self._next: Outbox | None = None
         self._previous: Receiver | None = None
+        switchboard.admit(launch.callers)
 
     def connect(self, connect: Connect) -> None:
         """Make the hops to and from the other ranks. Raises :class:`hop.HopError`, or :class:`hop.Halted`."""
@@ -53,7 +64,7 @@ class Epoch:
         if connect.next_stage is not None:
             self._next = self._dial(connect.next_stage, stage_role(launch.stage))
         if caller := self._expected_caller():
-            self._previous = self._accept(caller, 0)
+            self._previous = self._accept(caller, connect.caller)
 
     def run(self, stage: Stage, received_bytes_per_token: int, counters: Counters) -> Rank:
         """The rank that this worker is in this epoch, with its previous stage read from now on."""
@@ -69,8 +80,8 @@ class Epoch:
         if not launch.is_driver:
             follow(rank, self._inbox, self._next if rank.stage.is_last else None)
             return
-        events = self._outbox(self._wait_for(EVENTS_ROLE), "to the controller")
-        self._inbox.read_from(self._accept(REQUESTS_ROLE, 0), "of the controller")
+        events = self._outbox(self._wait_for(EVENTS_ROLE, launch.controller), "to the controller")
+        self._inbox.read_from(self._accept(REQUESTS_ROLE, launch.controller), "of the controller")
         Driver(rank, self._inbox, events, launch.stage_count, launch.prefix_token_limit).run()
 
     def halt(self) -> None:
@@ -85,7 +96,7 @@ class Epoch:
             receivers, self._receivers = self._receivers, []
             outboxes, self._outboxes = self._outboxes, []
         for receiver in receivers:
-            receiver.close()
+            receiver.hang_up()
         for outbox in outboxes:
             outbox.close()
 
@@ -112,20 +123,25 @@ class Epoch:
     def _dial(self, address: Address, role: str) -> Outbox:
         launch = self.launch
         connection = hop.dial(
-            address, launch.key, role_in(launch.epoch, role), within_seconds=PEER_SECONDS, halt=self.halting
+            address,
+            launch.key,
+            role_in(launch.epoch, role),
+            Credentials(launch.certificate_path, launch.key_path),
+            within_seconds=PEER_SECONDS,
+            halt=self.halting,
         )
         return self._outbox(connection, f"to {address}")
 
-    def _accept(self, role: str, payload_limit_bytes: int) -> Receiver:
-        receiver = Receiver(self._wait_for(role), payload_limit_bytes)
+    def _accept(self, role: str, certificate: str) -> Receiver:
+        receiver = Receiver(self._wait_for(role, certificate), payload_limit_bytes=0)
         with self._lock:
             self._receivers.append(receiver)
         self._close_if_halted()
         return receiver
 
-    def _wait_for(self, role: str) -> socket.socket:
+    def _wait_for(self, role: str, certificate: str) -> socket.socket:
         caller = role_in(self.launch.epoch, role)
-        return self._switchboard.wait_for(caller, self.halting, within_seconds=PEER_SECONDS)
+        return self._switchboard.wait_for(caller, certificate, self.halting, within_seconds=PEER_SECONDS)
 
     def _outbox(self, connection: socket.socket, name: str) -> Outbox:
         outbox = Outbox(Sender(connection), self._inbox, name)

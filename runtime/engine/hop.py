@@ -1,8 +1,9 @@
-"""A hop: one authenticated TCP connection that carries frames in one direction.
+"""A hop: one TLS connection that carries frames in one direction.
 
-The key of the job proves both ends to each other before a frame is believed (HMAC-SHA256 over both nonces, each side
-binds what it is). Every wait has a time limit, except the wait of an idle receiver for the next frame, which sleeps
-until TCP keepalive finds the peer gone.
+The nodes prove who they are by their pinned certificates. Inside, the key of the job proves which job's rank is there
+and as what it calls (HMAC-SHA256 over both nonces, each side binds what it is): a node may have ranks of several.
+Every wait has a time limit, except the wait of an idle receiver for the next frame, which sleeps until TCP keepalive
+finds the peer gone.
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ import socket
 import struct
 import threading
 import time
-from typing import Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import msgspec
 
+from discovery import tls
 from runtime.engine import frames
+
+if TYPE_CHECKING:
+    import ssl
 
 NONCE_BYTES = 32
 PROOF_BYTES = 32
@@ -76,6 +81,13 @@ class Address(msgspec.Struct, frozen=True):
         return f"{self.host}:{self.port}"
 
 
+class Credentials(NamedTuple):
+    """Where this node's own certificate and key are, as PEM files."""
+
+    certificate_path: str
+    key_path: str
+
+
 class _Hop:
     def __init__(self, connection: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -83,10 +95,15 @@ class _Hop:
         self._connection = connection
         self._number = 0
 
-    def close(self) -> None:
-        """End the connection now; a thread that waits on it wakes with an error."""
+    def hang_up(self) -> None:
+        """End the connection, from any thread: the one that uses it wakes with an error and closes it."""
         with contextlib.suppress(OSError):
-            self._connection.shutdown(socket.SHUT_RDWR)
+            # Of the socket beneath TLS: SSLSocket's own would also take away what the other thread works with.
+            socket.socket.shutdown(self._connection, socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Free the connection; only when no other thread uses it, because its number may be given out again."""
+        self.hang_up()
         self._connection.close()
 
     def __enter__(self) -> Self:
@@ -170,13 +187,28 @@ def stage_role(stage: int) -> str:
     return f"stage {stage}"
 
 
-def dial(address: Address, key: bytes, role: str, *, within_seconds: float, halt: Halt | None = None) -> socket.socket:
+def dial(
+    address: Address,
+    key: bytes,
+    role: str,
+    ours: Credentials,
+    *,
+    within_seconds: float,
+    halt: Halt | None = None,
+) -> ssl.SSLSocket:
     """Connect to a worker that may still be starting, and prove ourselves as ``role``.
 
-    Raises :class:`HopError` if nobody answers within ``within_seconds`` or the other end does not know ``key``, and
-    :class:`Halted` when ``halt`` is set.
+    Raises :class:`HopError` if nobody answers within ``within_seconds``, shows another certificate than the address
+    names or does not know ``key``, and :class:`Halted` when ``halt`` is set.
     """
-    connection = _reach(address, within_seconds, halt or Halt())
+    context = tls.client_context(*ours, address.certificate)
+    plain = _reach(address, within_seconds, halt or Halt())
+    try:
+        plain.settimeout(HANDSHAKE_SECONDS)
+        connection = context.wrap_socket(plain)
+    except OSError as error:
+        plain.close()
+        raise HopError(f"the worker at {address} is not on the node that it should be ({_reason(error)})") from error
     try:
         _prove_dialled(connection, key, role.encode())
     except (OSError, HopError) as error:
@@ -185,13 +217,26 @@ def dial(address: Address, key: bytes, role: str, *, within_seconds: float, halt
     return connection
 
 
-def answer(connection: socket.socket, key: bytes) -> str:
-    """The accepting side of the proof; returns the role that the dialling side proved.
+def answer(plain: socket.socket, key: bytes, context: ssl.SSLContext) -> tuple[ssl.SSLSocket, str]:
+    """The accepting side of the proof; returns the connection and the role that the dialling side proved.
 
-    Raises :class:`HopError` for a stranger, also for one that says nothing for 10 s.
+    Raises :class:`HopError` for a stranger, also for one that says nothing for 10 s; the connection is then closed.
     """
     try:
-        connection.settimeout(HANDSHAKE_SECONDS)
+        plain.settimeout(HANDSHAKE_SECONDS)
+        connection = context.wrap_socket(plain, server_side=True)
+    except OSError as error:
+        plain.close()
+        raise HopError(f"a caller is not on a node of this job ({_reason(error)})") from error
+    try:
+        return connection, _proved_role(connection, key)
+    except HopError:
+        connection.close()
+        raise
+
+
+def _proved_role(connection: ssl.SSLSocket, key: bytes) -> str:
+    try:
         magic, role_bytes = _GREETING.unpack(_read(connection, _GREETING.size))
         if magic != _MAGIC or role_bytes > _ROLE_LIMIT_BYTES:
             raise HopError("a stranger called")
@@ -203,6 +248,10 @@ def answer(connection: socket.socket, key: bytes) -> str:
         return role.decode()
     except (OSError, UnicodeDecodeError) as error:
         raise HopError("a caller did not complete the greeting") from error
+
+
+def _reason(error: OSError) -> str:
+    return getattr(error, "verify_message", "") or getattr(error, "reason", "") or error.strerror or str(error)
 
 
 def _reach(address: Address, within_seconds: float, halt: Halt) -> socket.socket:

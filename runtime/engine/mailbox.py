@@ -82,6 +82,7 @@ class Inbox:
             try:
                 arrival = Arrival(*receiver.receive())
             except HopError as error:
+                receiver.close()
                 self.put(Lost(error))
                 return
             self._queue.put(arrival)
@@ -107,7 +108,7 @@ class Outbox:
     def close(self) -> None:
         """Close the hop and end the thread."""
         self._closed = True
-        self._sender.close()
+        self._sender.hang_up()
         self._queue.put(None)
 
     def _write(self) -> None:
@@ -122,3 +123,4 @@ class Outbox:
                 failed = True
                 self._inbox.put(Lost(error))
             self.send_seconds += time.perf_counter() - begin
+        self._sender.close()

@@ -8,8 +8,14 @@ import queue
 import socket
 import threading
 import time
+from typing import TYPE_CHECKING
 
+from discovery import tls
 from runtime.engine import hop
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Iterable
 
 log = logging.getLogger(__name__)
 
@@ -20,10 +26,12 @@ _HALT_CHECK_SECONDS = 0.1
 class Switchboard:
     """Listens on a fresh port. Each caller is checked in a thread of its own: a silent stranger blocks nobody."""
 
-    def __init__(self, host: str, key: bytes) -> None:
+    def __init__(self, host: str, key: bytes, ours: hop.Credentials) -> None:
         self._key = key
+        self._ours = ours
+        self._context = tls.hop_server_context(*ours, ())
         self._listener = socket.create_server((host, 0), backlog=_BACKLOG)
-        self._calls: dict[str, queue.SimpleQueue[socket.socket]] = {}
+        self._calls: dict[str, queue.SimpleQueue[ssl.SSLSocket]] = {}
         self._lock = threading.Lock()
         threading.Thread(target=self._accept, name="switchboard", daemon=True).start()
 
@@ -33,8 +41,12 @@ class Switchboard:
         port: int = self._listener.getsockname()[1]
         return port
 
-    def wait_for(self, role: str, halt: hop.Halt, *, within_seconds: float) -> socket.socket:
-        """The connection of the caller that proved to be ``role``.
+    def admit(self, callers: Iterable[str]) -> None:
+        """From now on, only nodes with these certificates (PEM) get through; calls that were answered stay."""
+        self._context = tls.hop_server_context(*self._ours, callers)
+
+    def wait_for(self, role: str, certificate: str, halt: hop.Halt, *, within_seconds: float) -> ssl.SSLSocket:
+        """The connection of the caller that proved to be ``role`` on the node with this certificate.
 
         Raises :class:`hop.HopError` if it does not call, and :class:`hop.Halted` when ``halt`` is set.
         """
@@ -42,7 +54,11 @@ class Switchboard:
         while time.monotonic() < deadline:
             halt.check()
             with contextlib.suppress(queue.Empty):
-                return self._queue(role).get(timeout=_HALT_CHECK_SECONDS)
+                connection = self._queue(role).get(timeout=_HALT_CHECK_SECONDS)
+                if tls.peer_fingerprint(connection) == tls.fingerprint_of_pem(certificate):
+                    return connection
+                log.warning("refused a caller that is %s, but on another node", role)
+                connection.close()
         raise hop.HopError(f"{role} did not connect within {within_seconds:.0f} s")
 
     def forget(self) -> None:
@@ -58,7 +74,7 @@ class Switchboard:
         """Stop listening."""
         self._listener.close()
 
-    def _queue(self, role: str) -> queue.SimpleQueue[socket.socket]:
+    def _queue(self, role: str) -> queue.SimpleQueue[ssl.SSLSocket]:
         with self._lock:
             return self._calls.setdefault(role, queue.SimpleQueue())
 
@@ -75,9 +91,8 @@ class Switchboard:
 
     def _check(self, connection: socket.socket, caller: object) -> None:
         try:
-            role = hop.answer(connection, self._key)
+            proved, role = hop.answer(connection, self._key, self._context)
         except hop.HopError as error:
             log.warning("refused %s: %s", caller, error)
-            connection.close()
             return
-        self._queue(role).put(connection)
+        self._queue(role).put(proved)

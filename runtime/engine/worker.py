@@ -18,7 +18,7 @@ import msgspec
 
 from runtime.engine import lifeline
 from runtime.engine.counters import Counters
-from runtime.engine.hop import Halted, HopError, HopLost
+from runtime.engine.hop import Credentials, Halted, HopError, HopLost
 from runtime.engine.orders import (
     AnyReport,
     Connect,
@@ -77,7 +77,8 @@ class _Worker:
         self._orders = orders
         self._reports = reports
         self._report_lock = threading.Lock()
-        self._switchboard = Switchboard(launch.host, launch.key)
+        ours = Credentials(launch.certificate_path, launch.key_path)
+        self._switchboard = Switchboard(launch.host, launch.key, ours)
         self._counters = Counters()
         self._stage: Stage | None = None
         self._epoch_lock = threading.Lock()
