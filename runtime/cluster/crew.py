@@ -1,7 +1,7 @@
 """The ranks of a session, epoch after epoch: started, connected, rebuilt for another plan, let go.
 
-A worker whose node is in the next plan stays, with the layers that it has; ranks of a tensor group are started anew,
-because MLX's ring cannot be made twice in a process.
+A worker whose node is in the next plan stays, with the layers that it has. Ranks that MLX's ring joins are started
+anew, because it cannot be made twice in a process.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ class Crew:
         Raises :class:`PomonaError` when a rank makes no progress, or as told by :meth:`fail`.
         """
         self.epoch += 1
-        staying = {rank.planned.node_id: rank for rank in self.ranks if rank.launch.ranks_in_stage == 1}
+        staying = {rank.planned.node_id: rank for rank in self.ranks if _can_stay(rank)}
         before, self.ranks = self.ranks, rank_states(self._facts, plan, nodes, self.epoch)
         for rank in self.ranks:
             rank.last_sign_seconds = time.monotonic()
-            old = staying.pop(rank.planned.node_id, None) if rank.launch.ranks_in_stage == 1 else None
+            old = staying.pop(rank.planned.node_id, None) if _can_stay(rank) else None
             if old is None:
                 rank.give_number(self._next_number, is_new=True)
                 self._next_number += 1
@@ -120,3 +120,7 @@ class Crew:
                     f"{slowest.planned.node_name} made no progress for {STALL_SECONDS:.0f} s while {slowest.phase}; "
                     "look at its log and start again."
                 ) from None
+
+
+def _can_stay(rank: RankState) -> bool:
+    return rank.launch.ranks_in_stage == 1 and not rank.launch.over_mlx

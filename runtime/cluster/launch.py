@@ -9,7 +9,7 @@ import msgspec
 
 from runtime.cluster.nodes import KnownNode  # msgspec resolves the annotation when it decodes
 from runtime.engine.hop import Address
-from runtime.engine.orders import Connect, Launch, Listening, Loaded, Progress, StepStatistics
+from runtime.engine.orders import Connect, HopKind, Launch, Listening, Loaded, Progress, StepStatistics
 from runtime.planning.plan import Plan  # msgspec resolves the annotation when it decodes
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ class SessionRequest(msgspec.Struct, frozen=True):
     key: str
     """Opens this controller to its front ends: a fresh one each time, which never leaves this machine. Both ends are
     processes of one person on the loopback, where certificates would prove nothing more."""
+    hops: HopKind = "tls"
+    """How hidden states travel; a plan with tensor groups always uses TLS, because a process has one MLX world."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class JobFacts:
     controller: str = ""
     """The certificate of whoever will speak with the driver, as PEM."""
     prefix_token_limit: int = 0
+    hops: HopKind = "tls"
 
 
 @dataclass(slots=True)
@@ -123,6 +126,7 @@ def rank_states(facts: JobFacts, plan: Plan, nodes: Sequence[KnownNode], epoch: 
                 prefix_token_limit=facts.prefix_token_limit,
                 callers=tuple(filter(None, certificates)),
                 controller=facts.controller,
+                hops="tls" if any(len(stage.ranks) > 1 for stage in plan.stages) else facts.hops,
             )
             states.append(RankState(len(states), stage_index, rank_in_stage, planned, node, launch))
     return states
@@ -131,7 +135,8 @@ def rank_states(facts: JobFacts, plan: Plan, nodes: Sequence[KnownNode], epoch: 
 def connect_order(state: RankState, states: Sequence[RankState]) -> Connect:
     """Whom this rank connects to, once every rank listens."""
     group = [other for other in states if other.stage == state.stage]
-    ring = tuple(Address(other.node.host, other.ring_port) for other in group) if len(group) > 1 else ()
+    world = states if state.launch.over_mlx else group
+    ring = tuple(Address(other.node.host, other.ring_port) for other in world) if len(world) > 1 else ()
     if not state.launch.is_leader:
         return Connect(ring=ring, caller=group[0].node.certificate)
     next_stage, caller = None, ""

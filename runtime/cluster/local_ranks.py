@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from runtime.cluster.launch import RankState
     from runtime.engine.frames import AnyFrame
-    from runtime.engine.orders import AnyReport, Connect, Launch, Quit
+    from runtime.engine.orders import AnyReport, Connect, HopKind, Launch, Quit
     from runtime.planning.plan import Plan
 
 _LOOPBACK = "127.0.0.1"
@@ -43,14 +43,14 @@ _UNKNOWN = Versions("", "", "", "", "")
 class LocalRanks:
     """An async context: inside it the model is loaded and :meth:`send` and :meth:`next_frame` speak with the driver."""
 
-    def __init__(self, plan: Plan, model_folder: Path, *, prefix_token_limit: int = 0) -> None:
+    def __init__(self, plan: Plan, model_folder: Path, *, prefix_token_limit: int = 0, hops: HopKind = "tls") -> None:
         self._stack = AsyncExitStack()
         self._identity = self._stack.enter_context(temporary_identity())
         self._plan = plan
         self._key = secrets.token_bytes(32)
         self._credentials = Credentials(str(self._identity.certificate_path), str(self._identity.key_path))
         certificate = self._identity.certificate_pem
-        facts = JobFacts(secrets.token_hex(16), self._key, str(model_folder), certificate, prefix_token_limit)
+        facts = JobFacts(secrets.token_hex(16), self._key, str(model_folder), certificate, prefix_token_limit, hops)
         self._crew = Crew(self, facts, lambda _rank: None)
         self.frames: asyncio.Queue[AnyFrame | PomonaError] = asyncio.Queue()
         """What the driver says; an error ends it."""

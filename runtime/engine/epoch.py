@@ -24,10 +24,13 @@ from runtime.engine.hop import (
     stage_role,
 )
 from runtime.engine.mailbox import INBOX_FRAMES, Inbox, Leave, Outbox
+from runtime.engine.mlx_hops import MlxHops
 from runtime.engine.rank import Rank, follow
 
 if TYPE_CHECKING:
     import socket
+
+    import mlx.core as mx
 
     from runtime.engine.counters import Counters
     from runtime.engine.hop import Address
@@ -66,13 +69,20 @@ class Epoch:
         if caller := self._expected_caller():
             self._previous = self._accept(caller, connect.caller)
 
-    def run(self, stage: Stage, received_bytes_per_token: int, counters: Counters) -> Rank:
-        """The rank that this worker is in this epoch, with its previous stage read from now on."""
+    def run(
+        self, stage: Stage, received_bytes_per_token: int, counters: Counters, world: mx.distributed.Group | None
+    ) -> Rank:
+        """The rank that this worker is in this epoch, with its previous stage read from now on.
+
+        ``world`` joins all stages if hidden states go over MLX.
+        """
+        limit_bytes = received_bytes_per_token * STEP_LIMIT_TOKENS
+        over_mlx = MlxHops(world, limit_bytes) if world is not None and self.launch.over_mlx else None
         if self._previous is not None:
-            if not self.launch.is_driver:
-                self._previous.payload_limit_bytes = received_bytes_per_token * STEP_LIMIT_TOKENS
+            if not self.launch.is_driver and over_mlx is None:
+                self._previous.payload_limit_bytes = limit_bytes
             self._inbox.read_from(self._previous, self._expected_caller())
-        return Rank(stage, counters, self._followers, self._next)
+        return Rank(stage, counters, self._followers, self._next, over_mlx)
 
     def serve(self, rank: Rank) -> None:
         """Do steps until the word to leave. Raises :class:`hop.HopError` when a hop is lost."""

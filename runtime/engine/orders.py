@@ -10,6 +10,8 @@ from msgspec import Meta
 from runtime.engine.hop import Address  # msgspec resolves the annotation when it decodes
 
 Index = Annotated[int, Meta(ge=0, le=100_000)]
+HopKind = Literal["tls", "mlx"]
+"""How hidden states go from stage to stage: over the hops themselves, or over MLX's own connections beside them."""
 Positive = Annotated[int, Meta(ge=1, le=100_000)]
 
 
@@ -42,6 +44,7 @@ class Launch(Order, frozen=True, tag="launch"):
     prefix_token_limit: Annotated[int, Meta(ge=0)] = 0
     """How many tokens of finished sequences the driver keeps for prompts that begin alike."""
 
+    hops: HopKind = "tls"
     certificate_path: str = ""
     """This node's certificate, as a PEM file; the agent fills in its own, here and in ``key_path``."""
     key_path: str = ""
@@ -53,6 +56,11 @@ class Launch(Order, frozen=True, tag="launch"):
     @property
     def is_driver(self) -> bool:
         return self.stage == 0 and self.rank_in_stage == 0
+
+    @property
+    def over_mlx(self) -> bool:
+        """Whether hidden states come and go over MLX."""
+        return self.hops == "mlx" and self.stage_count > 1
 
     @property
     def is_leader(self) -> bool:
@@ -68,7 +76,7 @@ class Connect(Order, frozen=True, tag="connect"):
     followers: tuple[Address, ...] = ()
     """The other ranks of this stage, to whom its leader hands every frame."""
     ring: tuple[Address, ...] = ()
-    """The ranks of a tensor group in order, for MLX's own connections; empty for a stage of one rank."""
+    """For MLX's own connections, in order: the ranks of this stage, or all stages if hidden states go over MLX."""
     caller: str = ""
     """What the rank that sends to us must show, as PEM: its node's certificate. Empty if no rank does."""
 

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from runtime.engine.counters import Counters
+    from runtime.engine.handover import Carried
     from runtime.engine.mailbox import Inbox, Outbox
+    from runtime.engine.mlx_hops import MlxHops
     from runtime.engine.stage import Stage
 
 
@@ -29,11 +31,13 @@ class Rank:
         counters: Counters,
         followers: Sequence[Outbox] = (),
         next_stage: Outbox | None = None,
+        mlx_hops: MlxHops | None = None,
     ) -> None:
         self.stage = stage
         self.counters = counters
         self._followers = followers
         self._next_stage = next_stage
+        self._mlx_hops = mlx_hops
 
     def apply(self, frame: Open | Step | Drop, payload: bytes | bytearray = b"") -> Stepped | None:
         """Hand ``frame`` to the followers, do it, and pass it on. On the last stage, a step returns what came of it."""
@@ -50,8 +54,12 @@ class Rank:
         return None
 
     def _step(self, step: Step, payload: bytes | bytearray) -> Stepped | None:
+        if self._mlx_hops is None:
+            received = tensors.from_payload(payload, step.carried)
+        else:
+            received = self._mlx_hops.receive(step.carried)
         begin = time.perf_counter()
-        result = self.stage.run(step, tensors.from_payload(payload, step.carried))
+        result = self.stage.run(step, received)
         seconds = time.perf_counter() - begin
         self.counters.steps += 1
         self.counters.tokens += len(step.tokens)
@@ -60,10 +68,17 @@ class Rank:
         if self.stage.is_last:
             return Stepped(step.number, result.tokens, stage_seconds, result.logits)
         if self._next_stage is not None:
-            carried, data = tensors.to_payload(result.carried)
-            self.counters.sent_bytes += len(data)
-            self._next_stage.put(msgspec.structs.replace(step, carried=carried, stage_seconds=stage_seconds), data)
+            self._hand_on(self._next_stage, msgspec.structs.replace(step, stage_seconds=stage_seconds), result.carried)
         return None
+
+    def _hand_on(self, next_stage: Outbox, step: Step, arrays: Carried) -> None:
+        if self._mlx_hops is None:
+            carried, data = tensors.to_payload(arrays)
+            self.counters.sent_bytes += len(data)
+            next_stage.put(msgspec.structs.replace(step, carried=carried), data)
+        else:
+            next_stage.put(msgspec.structs.replace(step, carried=tensors.headers_of(arrays)))
+            self.counters.sent_bytes += self._mlx_hops.send(arrays)
 
 
 def follow(rank: Rank, inbox: Inbox, token_outbox: Outbox | None) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from runtime.engine.frames import CarriedDtype
     from runtime.engine.handover import Carried
 
-_MLX_DTYPES: dict[CarriedDtype, mx.Dtype] = {
+MLX_DTYPES: dict[CarriedDtype, mx.Dtype] = {
     "float32": mx.float32,
     "float16": mx.float16,
     "bfloat16": mx.bfloat16,
@@ -34,12 +34,17 @@ _BUFFER_DTYPES: dict[CarriedDtype, type[np.generic]] = {
 }
 
 
+def headers_of(arrays: Carried) -> tuple[CarriedArray, ...]:
+    """What names these arrays on the other side. Raises :class:`HopError` for a dtype that does not travel."""
+    return tuple(CarriedArray(name, _dtype_name(array), array.shape) for name, array in arrays.items())
+
+
 def to_payload(arrays: Carried) -> tuple[tuple[CarriedArray, ...], bytes | memoryview]:
     """The header and bytes of contiguous arrays; one alone is not copied, the view keeps it alive.
 
     Raises :class:`HopError` for a dtype that does not travel.
     """
-    carried = tuple(CarriedArray(name, _dtype_name(array), array.shape) for name, array in arrays.items())
+    carried = headers_of(arrays)
     parts = [_bytes_of(array) for array in arrays.values()]
     return carried, parts[0] if len(parts) == 1 else b"".join(parts)
 
@@ -57,18 +62,18 @@ def from_payload(data: bytes | bytearray, carried: Sequence[CarriedArray]) -> Ca
     begin = 0
     for size, header in zip(sizes, carried, strict=True):
         if not size:
-            arrays[header.name] = mx.zeros(header.shape, _MLX_DTYPES[header.dtype])
+            arrays[header.name] = mx.zeros(header.shape, MLX_DTYPES[header.dtype])
             continue
         flat = np.frombuffer(data, _BUFFER_DTYPES[header.dtype], size, begin)
         begin += flat.nbytes
         array = mx.array(flat.reshape(header.shape))
-        arrays[header.name] = array.view(_MLX_DTYPES[header.dtype]) if header.dtype == "bfloat16" else array
+        arrays[header.name] = array.view(MLX_DTYPES[header.dtype]) if header.dtype == "bfloat16" else array
     return arrays
 
 
 def _dtype_name(array: mx.array) -> CarriedDtype:
     name = str(array.dtype).removeprefix("mlx.core.").removesuffix("_")
-    if name not in _MLX_DTYPES:
+    if name not in MLX_DTYPES:
         raise HopError(f"an array of dtype {name} cannot be sent")
     return name
 

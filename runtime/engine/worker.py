@@ -138,7 +138,7 @@ class _Worker:
 
         launch = epoch.launch
         in_group = launch.ranks_in_stage > 1
-        ring_port = tensor_group.free_port(launch.host) if in_group else 0
+        ring_port = tensor_group.free_port(launch.host) if in_group or launch.over_mlx else 0
         self._report(Listening(self._switchboard.port, ring_port, launch.epoch))
         import_mlx_lm()
         connect = self._next_word()
@@ -147,10 +147,12 @@ class _Worker:
         self._report(Progress("connecting", 0, launch.epoch))
         # Every greeting comes before the ring: MLX holds the GIL while it connects, and no caller could be answered.
         epoch.connect(connect)
-        group = tensor_group.join(connect.ring, launch.rank_in_stage) if in_group else None
-        received_bytes_per_token = self._load(epoch, group)
+        world = None
+        if connect.ring:
+            world = tensor_group.join(connect.ring, launch.rank_in_stage if in_group else launch.stage)
+        received_bytes_per_token = self._load(epoch, world if in_group else None)
         assert self._stage is not None  # it was just loaded
-        rank = epoch.run(self._stage, received_bytes_per_token, self._counters)
+        rank = epoch.run(self._stage, received_bytes_per_token, self._counters, world)
         over = threading.Event()
         sampling = threading.Thread(target=self._sample, args=(rank, epoch, over), name="statistics", daemon=True)
         sampling.start()

@@ -17,6 +17,8 @@ from tests.runtime.engine.pipeline import greedy
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from runtime.engine.orders import HopKind
+
 pytestmark = pytest.mark.timeout(300)
 
 HYBRID = "qwen3-next, linear and full attention"
@@ -34,14 +36,14 @@ def plan(split: Sequence[int], ranks_in_stage: int = 1) -> Plan:
     return Plan("tiny", "pipeline" if ranks_in_stage == 1 else "tensor", LAYERS, tuple(stages))
 
 
-async def run_at_random(name: str, folder, made: Plan, request_count: int, seed: int) -> None:
+async def run_at_random(name: str, folder, made: Plan, request_count: int, seed: int, hops: HopKind = "tls") -> None:
     """Submit and cancel at random moments, at most 8 at once; compare every answer with the whole model's."""
     chance = random.Random(seed)
     model = build(CONFIGS[name])
     wanted: dict[int, tuple[tuple[int, ...], int]] = {}
     got: dict[int, list[int]] = {}
     ended: dict[int, str] = {}
-    async with LocalRanks(made, folder) as ranks:
+    async with LocalRanks(made, folder, hops=hops) as ranks:
         while len(ended) < request_count:
             open_requests = wanted.keys() - ended.keys()
             if len(wanted) < request_count and len(open_requests) < 8 and chance.random() < 0.7:
@@ -69,6 +71,11 @@ async def run_at_random(name: str, folder, made: Plan, request_count: int, seed:
 @pytest.mark.parametrize(("name", "split"), [("qwen3", (2, 5)), (HYBRID, (3, 1, 3))])
 async def test_requests_that_come_and_go_get_their_own_tokens(tmp_path, name, split):
     await run_at_random(name, save(name, tmp_path), plan(split), request_count=40, seed=1)
+
+
+@pytest.mark.parametrize(("name", "split"), [("qwen3", (2, 5)), (HYBRID, (3, 1, 3))])
+async def test_hidden_states_over_mlx(tmp_path, name, split):
+    await run_at_random(name, save(name, tmp_path), plan(split), request_count=20, seed=3, hops="mlx")
 
 
 @pytest.mark.matrix

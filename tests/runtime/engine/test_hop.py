@@ -54,6 +54,11 @@ def switchboard(nodes) -> Iterator[Switchboard]:
     board.close()
 
 
+def at(listener: socket.socket, node: Node) -> Address:
+    host, port = listener.getsockname()
+    return Address(host, port, node.certificate)
+
+
 def dial(board: Switchboard, called: Node, caller: Node, role: str = "stage 1", key: bytes = KEY) -> ssl.SSLSocket:
     return hop.dial(Address("127.0.0.1", board.port, called.certificate), key, role, caller.ours, within_seconds=5)
 
@@ -201,7 +206,7 @@ def test_whoever_waits_can_be_halted(switchboard, nodes):
     with pytest.raises(Halted):
         switchboard.wait_for("stage 1", caller.certificate, halt, within_seconds=30)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        free = Address(*listener.getsockname(), caller.certificate)
+        free = at(listener, caller)
     with pytest.raises(Halted):
         hop.dial(free, KEY, "stage 0", caller.ours, within_seconds=30, halt=halt)
 
@@ -224,16 +229,16 @@ def test_a_listener_that_is_not_the_node_is_not_believed(nodes, with_certificate
             connection, _ = impostor.accept()
             with connection, contextlib.suppress(OSError):
                 if with_certificate:
-                    context = tls.hop_server_context(*stranger.ours, [caller.certificate])
+                    context = tls.hop_server_context(
+                        stranger.ours.certificate_path, stranger.ours.key_path, [caller.certificate]
+                    )
                     context.wrap_socket(connection, server_side=True).close()
                 else:
                     connection.sendall(bytes(hop.NONCE_BYTES + hop.PROOF_BYTES))
 
         threading.Thread(target=pretend, daemon=True).start()
         with pytest.raises(HopError, match="not on the node"):
-            hop.dial(
-                Address(*impostor.getsockname(), called.certificate), KEY, "stage 0", caller.ours, within_seconds=5
-            )
+            hop.dial(at(impostor, called), KEY, "stage 0", caller.ours, within_seconds=5)
 
 
 def test_a_listener_that_does_not_know_the_key_is_not_believed(nodes):
@@ -249,6 +254,6 @@ def test_a_listener_that_does_not_know_the_key_is_not_believed(nodes):
 def test_nobody_at_an_address_is_said_after_the_time_given(nodes):
     _, caller, _ = nodes
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        free = Address(*listener.getsockname(), caller.certificate)
+        free = at(listener, caller)
     with pytest.raises(HopError, match=f"nobody answers at {free}"):
         hop.dial(free, KEY, "stage 0", caller.ours, within_seconds=0.2)
