@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from runtime.cluster.messages import LoadProgress, ServerMessage, Text, Throughput
+from runtime.cluster.messages import LoadProgress, ServerMessage, Statistics, Text, Throughput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -35,6 +35,8 @@ class Coalescer:
                 self._text.push(message.request_id, message)
             case Throughput():
                 self._stats.push("throughput", message)
+            case Statistics():
+                self._stats.push("statistics", message)
             case LoadProgress():
                 self._stats.push(message.rank, message)
             case _:

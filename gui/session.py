@@ -75,7 +75,7 @@ def received(state: SessionState, message: ServerMessage) -> SessionState:
         case LoadProgress() if state.active:
             others = [one for one in state.progress if one.rank != message.rank]
             return replace(state, progress=tuple(sorted([*others, message], key=lambda one: one.rank)))
-        case Ready() if state.phase is Phase.LOADING:
+        case Ready() if state.phase in {Phase.LOADING, Phase.RUNNING}:
             return replace(state, phase=Phase.RUNNING, plan=message.plan, held=message.ranks)
         case Failed():
             return SessionState(failure=message)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import importlib.metadata
+import os
 import re
 import shutil
 import socket
@@ -22,12 +23,13 @@ from discovery.interfaces import lan_addresses
 from resources.processes import orphan_workers, port_holder
 from resources.survey import ask_memory, ask_power
 from runtime.agent.folder import data_folder
+from runtime.environment import FAST_SYNCH_VARIABLE, fast_synch_warning
 from runtime.errors import PomonaError
 from runtime.models.demo import cache_folder
 from runtime.models.layout import read_layout
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from resources.node import MemoryPressure
@@ -91,6 +93,7 @@ def examine(options: DoctorOptions) -> list[Finding]:
         *check_versions(),
         *(finding for folder in options.models for finding in check_model(folder)),
         *check_orphans(),
+        *check_environment(os.environ),
     ]
     if sys.platform == "darwin":
         power, memory = asyncio.run(_ask_mac())
@@ -100,6 +103,13 @@ def examine(options: DoctorOptions) -> list[Finding]:
 
 async def _ask_mac() -> tuple[MacPower, MacMemory]:
     return await asyncio.gather(ask_power(), ask_memory())
+
+
+def check_environment(environment: Mapping[str, str]) -> list[Finding]:
+    """Whether a variable is set that makes MLX dangerous over several Macs."""
+    warning = fast_synch_warning(environment)
+    advice = f"Remove it: unset {FAST_SYNCH_VARIABLE}, and look into the files that your shell reads at login."
+    return [Finding(warning, advice, stops=False)] if warning else []
 
 
 def check_port(port: int, host: str = LOOPBACK) -> list[Finding]:

@@ -36,6 +36,7 @@ from runtime.engine.orders import (
 )
 from runtime.engine.switchboard import Switchboard
 from runtime.engine.without_text import import_mlx_lm
+from runtime.environment import fast_synch_warning
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ def main() -> int:
     orders, reports = sys.stdin.buffer, _private_standard_output()
     lifeline.die_with_parent(os.getppid())
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", stream=sys.stderr)
+    if warning := fast_synch_warning(os.environ):
+        log.warning(warning)
     try:
         launch = decode_order(orders.readline())
     except msgspec.DecodeError:
@@ -134,13 +137,14 @@ class _Worker:
         return self._next_word()
 
     def _run_epoch(self, epoch: Epoch) -> Launch | Connect | None:
-        from runtime.engine import tensor_group
+        from runtime.engine import device, tensor_group
 
         launch = epoch.launch
         in_group = launch.ranks_in_stage > 1
         ring_port = tensor_group.free_port(launch.host) if in_group or launch.over_mlx else 0
         self._report(Listening(self._switchboard.port, ring_port, launch.epoch))
         import_mlx_lm()
+        device.keep_wired()
         connect = self._next_word()
         if not isinstance(connect, Connect):
             return connect  # the pipeline is built otherwise, or not at all

@@ -267,3 +267,11 @@ def test_the_worst_comes_first_and_notes_alone_are_no_failure(monkeypatch, capsy
     monkeypatch.setattr(doctor, "check_disk", lambda *_: [])
     assert main(["doctor"], no_window) == 0
     assert "Nothing is wrong" in capsys.readouterr().out
+
+
+def test_a_variable_that_can_lock_the_gpu_is_named():
+    (finding,) = doctor.check_environment({"MLX_METAL_FAST_SYNCH": "1"})
+    assert "MLX_METAL_FAST_SYNCH" in finding.problem
+    assert "unset MLX_METAL_FAST_SYNCH" in finding.advice
+    assert not finding.stops
+    assert doctor.check_environment({"MLX_METAL_FAST_SYNCH": "0"}) == doctor.check_environment({}) == []
