@@ -37,7 +37,7 @@ from runtime.cluster.messages import (
     Statistics,
 )
 from runtime.engine.frames import CancelRequest, Sampling, Submit
-from runtime.engine.hop import HopError
+from runtime.engine.hop import Credentials, HopError
 from runtime.engine.orders import PeerLost, StepStatistics, WorkerFailed
 from runtime.errors import PomonaError
 
@@ -73,12 +73,15 @@ class Session:
         self._publish = publish
         self._key = secrets.token_bytes(32)
         self._home = open_home(Path(request.home))
+        identity = self._home.identity
+        self._credentials = Credentials(str(identity.certificate_path), str(identity.key_path))
         facts = JobFacts(
             secrets.token_hex(16),
             self._key,
             request.model_folder,
-            self._home.identity.certificate_pem,
+            identity.certificate_pem,
             layout.context_tokens,
+            request.hops,
         )
         self._http = aiohttp.ClientSession()
         self._jobs = Jobs(self._http, self._home, self._take, self._on_node_gone)
@@ -196,8 +199,9 @@ class Session:
         if before is not None:
             await before.close()  # no token of the last pipeline comes after this
         epoch = self._crew.epoch
+        driver = self._crew.ranks[0].hop_address
         link = await DriverLink.open(
-            self._crew.ranks[0].hop_address, self._key, epoch, self._answers.take, partial(self._on_link_lost, epoch)
+            driver, self._key, self._credentials, epoch, self._answers.take, partial(self._on_link_lost, epoch)
         )
         for submit in self._answers.unfinished():
             await self._send(link, submit)
