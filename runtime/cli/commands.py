@@ -52,6 +52,9 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--nodes", type=int, default=3, metavar="N", help="virtual nodes to start (3)")
     demo.add_argument("--split", type=_split, metavar="A,B,C", help="layers for each node, in order; even without it")
     demo.add_argument("--mode", choices=("pipeline", "tensor"), default="pipeline", help="pipeline without it")
+    demo.add_argument(
+        "--hops", choices=("tls", "mlx"), default="tls", help="how hidden states travel; mlx is not encrypted (tls)"
+    )
     demo.add_argument("--prompt", help="ask this and end; a chat without it")
     demo.add_argument("--max-tokens", type=_positive, default=256, metavar="N", help="the longest answer (256)")
     demo.add_argument("--temperature", type=_temperature, default=0.0, metavar="T", help="0 is greedy, and the default")
@@ -172,6 +175,7 @@ def _demo(options: argparse.Namespace, open_window: OpenWindow) -> int:
             max_tokens=options.max_tokens,
             temperature=options.temperature,
             seed=options.seed,
+            hops=options.hops,
             as_json=options.json,
         ),
         open_window,

@@ -20,9 +20,11 @@ from runtime.cluster.messages import (
     Finished,
     FinishReason,
     LoadProgress,
+    PlanRefused,
     RankHeld,
     Ready,
     Rejected,
+    Resplit,
     Text,
 )
 from runtime.cluster.nodes import NodeWatcher
@@ -37,12 +39,16 @@ if TYPE_CHECKING:
 
     from runtime.cluster.messages import ServerMessage
     from runtime.cluster.nodes import KnownNode
+    from runtime.engine.orders import HopKind
+    from runtime.models.layout import ModelLayout
     from runtime.planning.plan import Plan
 
 _FIND_SECONDS = 20.0
 MIB = 1 << 20
 """Shown as MB, as Macs show memory."""
 EXIT_FAILED = 1
+SPLIT_COMMAND = "/split"
+"""Typed in a chat, before the layers of each node: the running model goes over to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,24 @@ class Question:
     max_tokens: int
     temperature: float
     seed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """What a session runs, and what another split of it is planned from."""
+
+    layout: ModelLayout
+    nodes: Sequence[KnownNode]
+    mode: Mode
+
+    def plan(self, split: Sequence[int] | None) -> Plan:
+        """Raises :class:`PomonaError` with the reason why there is none."""
+        plan = make_plan(
+            self.layout, plan_nodes(self.layout, (node.resources for node in self.nodes)), split, self.mode
+        )
+        if isinstance(plan, Refusal):
+            raise PomonaError(plan.reason)
+        return plan
 
 
 class StageReport(msgspec.Struct, frozen=True):
@@ -93,6 +117,7 @@ async def run_console(
     mode: Mode,
     question: Question,
     *,
+    hops: HopKind = "tls",
     as_json: bool,
 ) -> int:
     """Run the model over the nodes ``node_ids``, in this order, which trust ``home``; returns the exit status."""
@@ -100,13 +125,10 @@ async def run_console(
     assert this_task is not None  # a coroutine runs in a task
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this_task.cancel)
     nodes = await _find_nodes(home, node_ids)
-    layout = read_planning_layout(folder)
-    plan = make_plan(layout, plan_nodes(layout, (node.resources for node in nodes)), split, mode)
-    if isinstance(plan, Refusal):
-        raise PomonaError(plan.reason)
-    client = await SessionClient.start(plan, folder, nodes, home)
+    room = _Room(read_planning_layout(folder), nodes, mode)
+    client = await SessionClient.start(room.plan(split), folder, nodes, home, hops)
     try:
-        return await _converse(client, plan, question, as_json=as_json)
+        return await _converse(client, room, question, as_json=as_json)
     finally:
         await client.close()
 
@@ -136,16 +158,22 @@ async def _find_nodes(home: Path, node_ids: Sequence[str]) -> list[KnownNode]:
     return [found[node_id] for node_id in node_ids]
 
 
-async def _converse(client: SessionClient, plan: Plan, question: Question, *, as_json: bool) -> int:
+async def _converse(client: SessionClient, room: _Room, question: Question, *, as_json: bool) -> int:
     events = client.events()
     ready = await _load(events)
-    if ready is None:
+    if not isinstance(ready, Ready):
         return EXIT_FAILED
     turns: list[ChatMessage] = []
     while True:
         prompt = question.prompt or await _typed()
         if prompt is None:
             return 0
+        if question.prompt is None and prompt.split()[0] == SPLIT_COMMAND:
+            changed = await _resplit(client, events, room, prompt)
+            if changed is None:
+                return EXIT_FAILED
+            ready = changed if isinstance(changed, Ready) else ready
+            continue
         turns.append(ChatMessage("user", prompt))
         chat = Chat(uuid.uuid4().hex, tuple(turns), question.max_tokens, question.temperature, seed=question.seed)
         await client.send(chat)
@@ -154,14 +182,38 @@ async def _converse(client: SessionClient, plan: Plan, question: Question, *, as
             return EXIT_FAILED
         turns.append(ChatMessage("assistant", answer.text))
         if as_json:
-            _out(msgspec.json.encode(_report(plan, ready.ranks, answer)).decode() + "\n")
+            _out(msgspec.json.encode(_report(ready.plan, ready.ranks, answer)).decode() + "\n")
         else:
             _out(_summary(ready.ranks, answer.finished, with_nodes=question.prompt is not None))
         if question.prompt is not None:
             return 0
 
 
-async def _load(events: AsyncIterator[ServerMessage]) -> Ready | None:
+async def _resplit(
+    client: SessionClient, events: AsyncIterator[ServerMessage], room: _Room, line: str
+) -> Ready | PlanRefused | None:
+    """Go over to the split that a person typed. What is wrong with it is told and returned; None if all is over."""
+    try:
+        split = [int(part) for part in line.removeprefix(SPLIT_COMMAND).split(",")]
+        plan = room.plan(split)
+    except ValueError:
+        return _refused(f"Give layers for each node, such as {SPLIT_COMMAND} 7,16,7.")
+    except PomonaError as error:
+        return _refused(str(error))
+    await client.send(Resplit(plan))
+    outcome = await _load(events)
+    if isinstance(outcome, Ready):
+        read_bytes = sum(rank.read_bytes for rank in outcome.ranks)
+        _note(f"{read_bytes / MIB:.1f} MB were loaded; the rest was there")
+    return outcome
+
+
+def _refused(reason: str) -> PlanRefused:
+    _note(f"pomona: {reason}")
+    return PlanRefused(reason)
+
+
+async def _load(events: AsyncIterator[ServerMessage]) -> Ready | PlanRefused | None:
     """Tell each rank's phases until the model is ready; None if it fails, which is told too."""
     phases: dict[int, str] = {}
     async for event in events:
@@ -171,6 +223,8 @@ async def _load(events: AsyncIterator[ServerMessage]) -> Ready | None:
                 _note(f"{event.node_name}: {phase}")
             case Ready():
                 return event
+            case PlanRefused(reason):
+                return _refused(reason)
             case Failed(reason):
                 _note(f"pomona: {reason}")
             case _:

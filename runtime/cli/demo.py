@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from runtime.engine.orders import HopKind
     from runtime.planning.plan import Mode
 
 EXIT_TERMINATED = 143
@@ -38,6 +39,7 @@ class DemoOptions:
     max_tokens: int
     temperature: float
     seed: int | None
+    hops: HopKind
     as_json: bool
 
 
@@ -60,7 +62,14 @@ def run_demo(options: DemoOptions, open_window: Callable[[Path, Path], int]) -> 
             return open_window(home.folder, folder)
         question = Question(options.prompt or _default_prompt(), options.max_tokens, options.temperature, options.seed)
         session = run_console(
-            home.folder, folder, node_ids, options.split, options.mode, question, as_json=options.as_json
+            home.folder,
+            folder,
+            node_ids,
+            options.split,
+            options.mode,
+            question,
+            hops=options.hops,
+            as_json=options.as_json,
         )
         try:
             return asyncio.run(session)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from runtime.cluster.nodes import KnownNode
+    from runtime.engine.orders import HopKind
     from runtime.planning.plan import Plan
 
 log = logging.getLogger(__name__)
@@ -59,7 +60,9 @@ class SessionClient:
         self._socket = socket
 
     @classmethod
-    async def start(cls, plan: Plan, model_folder: Path, nodes: Sequence[KnownNode], home: Path) -> Self:
+    async def start(
+        cls, plan: Plan, model_folder: Path, nodes: Sequence[KnownNode], home: Path, hops: HopKind = "tls"
+    ) -> Self:
         """Start a controller for ``plan`` and connect to it; loading goes on and is told by :meth:`events`.
 
         ``home`` is the folder of the identity by which the nodes know this machine.
@@ -72,7 +75,7 @@ class SessionClient:
             start_new_session=True,
         )  # fmt: skip
         key = secrets.token_urlsafe(32)
-        request = SessionRequest(plan, str(model_folder), tuple(nodes), str(home), key)
+        request = SessionRequest(plan, str(model_folder), tuple(nodes), str(home), key, hops)
         http = aiohttp.ClientSession()
         try:
             async with asyncio.timeout(_OPEN_SECONDS):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -53,6 +54,26 @@ def test_without_a_prompt_and_a_terminal_it_asks_something_itself_and_prints_wha
     assert done.returncode == 0, done.stderr
     assert "Apricot  layers 0-29  holds" in done.stdout
     assert "tok/s, 5 tokens" in done.stdout
+
+
+def test_a_person_in_the_terminal_changes_the_split_while_the_model_runs():
+    person, terminal = os.openpty()
+    with subprocess.Popen(
+        [*DEMO, "--split", "5,18,7", "--max-tokens", "4"],
+        stdin=terminal,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        os.close(terminal)
+        os.write(person, b"Say hello.\n/split seven\n/split 1,2,3\n/split 7,16,7\nAgain.\n\x04")
+        out, log = running.communicate(timeout=150)
+        os.close(person)
+    assert running.returncode == 0, log
+    assert out.count("tok/s, 4 tokens") == 2
+    assert "Give layers for each node" in log
+    assert "adds up to 6 layers" in log
+    assert "5.1 MB were loaded; the rest was there" in log
 
 
 @pytest.mark.parametrize(
