@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from runtime.cluster.messages import Finished, Text, Throughput
+from runtime.cluster.messages import Finished, Rejected, Text, Throughput
 from runtime.cluster.throughput import RateMeter
-from runtime.engine.frames import Done, Generated, Prefilled
+from runtime.engine.frames import Done, Generated, Prefilled, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,6 +117,12 @@ class Answers:
                 answer.prefilled_tokens = prompt_tokens
             case Done(number, reason) if number in self._answers:
                 self._finish(number, reason)
+            case Refused(number, reason) if answer := self._answers.get(number):
+                if answer.tokens:  # on a rebuilt pipeline there is no room any more to go on
+                    self._finish(number, "length")
+                else:
+                    del self._answers[number], self._numbers[answer.request_id]
+                    self._publish(Rejected(answer.request_id, reason))
 
     def _finish(self, number: int, reason: FinishReason) -> None:
         answer = self._answers.pop(number)

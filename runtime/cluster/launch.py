@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from runtime.cluster.messages import LoadPhase
-    from runtime.engine.orders import AnyReport
+    from runtime.engine.orders import AnyReport, CacheLimits
     from runtime.planning.plan import RankPlan
 
 
@@ -42,9 +42,9 @@ class JobFacts:
     job: str
     key: bytes
     model_folder: str
+    limits: CacheLimits
     controller: str = ""
     """The certificate of whoever will speak with the driver, as PEM."""
-    prefix_token_limit: int = 0
     hops: HopKind = "tls"
 
 
@@ -123,13 +123,21 @@ def rank_states(facts: JobFacts, plan: Plan, nodes: Sequence[KnownNode], epoch: 
                 rank_in_stage=rank_in_stage,
                 ranks_in_stage=len(stage.ranks),
                 epoch=epoch,
-                prefix_token_limit=facts.prefix_token_limit,
+                limits=_limits(facts, plan),
                 callers=tuple(filter(None, certificates)),
                 controller=facts.controller,
                 hops="tls" if any(len(stage.ranks) > 1 for stage in plan.stages) else facts.hops,
             )
             states.append(RankState(len(states), stage_index, rank_in_stage, planned, node, launch))
     return states
+
+
+def _limits(facts: JobFacts, plan: Plan) -> CacheLimits:
+    """Those of the job, for the context that the plan found room for."""
+    limits, context = facts.limits, plan.context_tokens
+    if not context:
+        return limits
+    return msgspec.structs.replace(limits, context_tokens=context, prefix_tokens=min(limits.prefix_tokens, context))
 
 
 def connect_order(state: RankState, states: Sequence[RankState]) -> Connect:

@@ -24,7 +24,7 @@ from runtime.cluster.driver_link import DriverLink
 from runtime.cluster.launch import JobFacts
 from runtime.cluster.nodes import KnownNode
 from runtime.engine.hop import Credentials
-from runtime.engine.orders import PeerLost, Rebuild, WorkerFailed
+from runtime.engine.orders import CacheLimits, PeerLost, Rebuild, WorkerFailed
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
@@ -38,19 +38,22 @@ if TYPE_CHECKING:
 _LOOPBACK = "127.0.0.1"
 _START_SECONDS = 120.0
 _UNKNOWN = Versions("", "", "", "", "")
+_NO_LIMITS = CacheLimits()
 
 
 class LocalRanks:
     """An async context: inside it the model is loaded and :meth:`send` and :meth:`next_frame` speak with the driver."""
 
-    def __init__(self, plan: Plan, model_folder: Path, *, prefix_token_limit: int = 0, hops: HopKind = "tls") -> None:
+    def __init__(
+        self, plan: Plan, model_folder: Path, limits: CacheLimits = _NO_LIMITS, *, hops: HopKind = "tls"
+    ) -> None:
         self._stack = AsyncExitStack()
         self._identity = self._stack.enter_context(temporary_identity())
         self._plan = plan
         self._key = secrets.token_bytes(32)
         self._credentials = Credentials(str(self._identity.certificate_path), str(self._identity.key_path))
         certificate = self._identity.certificate_pem
-        facts = JobFacts(secrets.token_hex(16), self._key, str(model_folder), certificate, prefix_token_limit, hops)
+        facts = JobFacts(secrets.token_hex(16), self._key, str(model_folder), limits, certificate, hops)
         self._crew = Crew(self, facts, lambda _rank: None)
         self.frames: asyncio.Queue[AnyFrame | PomonaError] = asyncio.Queue()
         """What the driver says; an error ends it."""

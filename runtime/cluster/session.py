@@ -38,7 +38,7 @@ from runtime.cluster.messages import (
 )
 from runtime.engine.frames import CancelRequest, Sampling, Submit
 from runtime.engine.hop import Credentials, HopError
-from runtime.engine.orders import PeerLost, StepStatistics, WorkerFailed
+from runtime.engine.orders import CacheLimits, PeerLost, StepStatistics, WorkerFailed
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ class Session:
             secrets.token_hex(16),
             self._key,
             request.model_folder,
+            CacheLimits(layout.context_tokens, prefix_tokens=layout.context_tokens),
             identity.certificate_pem,
-            layout.context_tokens,
             request.hops,
         )
         self._http = aiohttp.ClientSession()
@@ -116,21 +116,10 @@ class Session:
         except PomonaError as error:
             self._publish(Rejected(chat.request_id, str(error)))
             return
-        room = self._layout.context_tokens - len(prompt)
-        if room < 1 or not prompt:
-            self._publish(
-                Rejected(
-                    chat.request_id,
-                    f"The chat has {len(prompt)} tokens and this model reads at most {self._layout.context_tokens}; "
-                    "begin a new chat."
-                    if prompt
-                    else "The chat is empty; write something.",
-                )
-            )
-            return
         seed = secrets.randbits(63) if chat.seed is None else chat.seed
         sampling = Sampling(chat.temperature, chat.top_p, seed=seed)
-        submit = Submit(0, prompt, min(chat.max_tokens, room), text.end_tokens, sampling)
+        max_tokens = min(chat.max_tokens, self._layout.context_tokens)
+        submit = Submit(0, prompt, max_tokens, text.end_tokens, sampling)
         submit = self._answers.begin(chat.request_id, submit, text.streamer(), arrived_seconds)
         if self._link is not None:  # otherwise it begins with the next pipeline
             await self._send(self._link, submit)

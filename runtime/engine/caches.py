@@ -21,6 +21,8 @@ from mlx_lm.models.cache import (
     make_prompt_cache,
 )
 
+from runtime.errors import PomonaError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -29,7 +31,10 @@ if TYPE_CHECKING:
 _KIND_ATTRIBUTES = ("max_size", "keep", "chunk_size")
 _BATCHED_KINDS = (KVCache, RotatingKVCache, ArraysCache)
 """Kinds of which mlx-lm can merge several sequences into one, and take one out again."""
-_UNLIMITED_TOKENS = 1 << 40
+UNLIMITED_TOKENS = 1 << 40
+"""The trim limit of caches that can be cut anywhere."""
+_QUANTIZATION_GROUPS = (64, 32)
+"""Numbers that share a scale; the first is mlx-lm's own choice."""
 
 
 class SequenceCache:
@@ -61,6 +66,32 @@ class SequenceCache:
             for part in _parts(cache):
                 if hasattr(part, "step"):
                     part.step = 1
+
+    def quantize(self, bits: int) -> None:
+        """Hold what full-attention layers have seen in ``bits``: as in mlx-lm, from the end of the step that saw it.
+
+        Raises :class:`PomonaError` where their keys and values do not divide into groups that share a scale.
+        """
+        for place, cache in enumerate(self.local):
+            if type(cache) is KVCache and not cache.empty():
+                self.local[place] = cache.to_quantized(_quantization_group(cache), bits)
+        self.link()
+
+    @property
+    def can_quantize(self) -> bool:
+        """Whether any layer, absent ones included, has a cache that :meth:`quantize` makes smaller."""
+        return any(type(cache) is KVCache for cache in self.layers)
+
+    @property
+    def constant_bytes(self) -> int:
+        """What local caches hold that does not grow with the sequence: recurrent state."""
+        return sum(part.nbytes for cache in self.local for part in _parts(cache) if isinstance(part, ArraysCache))
+
+    def emptied(self) -> Self:
+        """The way that local caches, twins and stand-ins are linked, without a local cache."""
+        other = copy.copy(self)
+        other.layers, other.local = [None] * len(self.layers), []
+        return other
 
     def advance_stand_ins(self, token_count: int) -> None:
         """After a forward: let the caches of absent layers count the tokens that a real one would hold."""
@@ -110,7 +141,7 @@ class BatchCache:
 
     def __init__(self, sequences: Sequence[SequenceCache], lengths: Sequence[int]) -> None:
         """``lengths`` are the tokens that each of ``sequences`` holds."""
-        self._pattern = sequences[0]
+        self._pattern = sequences[0].emptied()  # or the first sequence's own caches would stay as long as the batch
         self.local: list[Any] = [
             type(caches[0]).merge(list(caches))
             for caches in zip(*(sequence.local for sequence in sequences), strict=True)
@@ -165,13 +196,24 @@ def _parts(cache: Any) -> tuple[Any, ...]:
     return cache.caches if isinstance(cache, CacheList) else (cache,)
 
 
+def _quantization_group(cache: Any) -> int:
+    head_numbers = {cache.keys.shape[-1], cache.values.shape[-1]}
+    for group in _QUANTIZATION_GROUPS:
+        if not any(numbers % group for numbers in head_numbers):
+            return group
+    raise PomonaError(
+        f"This model's attention heads have {min(head_numbers)} numbers, which do not divide into the groups that an "
+        "8-bit KV cache needs; load it with the usual cache."
+    )
+
+
 def _can_batch(cache: Any) -> bool:
     return all(type(part) in _BATCHED_KINDS for part in _parts(cache))
 
 
 def _trim_limit_tokens(cache: Any) -> int:
     if type(cache) is KVCache:
-        return _UNLIMITED_TOKENS
+        return UNLIMITED_TOKENS
     if type(cache) is RotatingKVCache:  # until the oldest token is overwritten
         return int(cache.max_size) - 1
     return 0

@@ -3,13 +3,15 @@
 Prompts go down the pipeline in chunks, so that all stages work on one prompt at a time; sequences that decode go in
 groups, as many groups in flight as pay (schedule.py). A chunk follows only when every group has had a step since the
 last one, so no answer waits for more than one chunk.
+
+The caches are bounded: a request reserves room for its prompt and its longest answer before it begins, others wait in
+turn, and what is kept of earlier ones gives way.
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from runtime.engine.frames import (
@@ -18,69 +20,57 @@ from runtime.engine.frames import (
     Drop,
     Generated,
     Logits,
+    Mask,
     Open,
     Prefilled,
     Prefix,
+    Refused,
+    Sampling,
     Step,
     Stepped,
     Submit,
 )
-from runtime.engine.groups import Group, Groups
+from runtime.engine.groups import Groups
 from runtime.engine.hop import HopError
 from runtime.engine.mailbox import Leave, Lost
+from runtime.engine.masks import Masks
 from runtime.engine.prefixes import KeptPrefixes
+from runtime.engine.requests import Flight, Request
 from runtime.engine.schedule import Pipeline, StepTimes, chunk_tokens, micro_batches
+from runtime.engine.waiting import WAITING_LIMIT, Waiting
 
 if TYPE_CHECKING:
-    from runtime.engine.frames import StopReason
+    from collections.abc import Sequence
+
+    from runtime.engine.frames import StopReason, TokenLogprobs
+    from runtime.engine.groups import Group
     from runtime.engine.mailbox import Arrival, Inbox, Outbox
+    from runtime.engine.orders import CacheLimits
     from runtime.engine.rank import Rank
 
 ACTIVE_LIMIT = 64
-"""Requests that have caches at one time; others wait in order of arrival."""
-
-
-@dataclass(slots=True)
-class _Request:
-    submit: Submit
-    sequence: int
-    cached_tokens: int = 0
-    sent: list[int] = field(default_factory=list)
-    """Tokens that have gone down the pipeline: what every stage's caches hold once they have done their steps."""
-    prompt_left: deque[int] = field(default_factory=deque)
-    """The prompt without its last token, as far as it has not been sent."""
-    next_token: int = 0
-    """What the next decode step takes: the prompt's last token, which goes alone because only its logits are wanted
-    (as in mlx-lm), then the newest token."""
-    generated: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Flight:
-    """A step that has not come back."""
-
-    begin_seconds: float
-    width: int
-    requests: tuple[int, ...]
-    group: Group | None
-    """None for a chunk of a prompt."""
-    prompt_tokens: int = 0
+"""Requests that have caches at one time; others wait."""
 
 
 class Driver:
     """Serves the requests of one controller over ``stage_count`` stages."""
 
-    def __init__(self, rank: Rank, inbox: Inbox, events: Outbox, stage_count: int, prefix_token_limit: int) -> None:
+    def __init__(self, rank: Rank, inbox: Inbox, events: Outbox, stage_count: int, limits: CacheLimits) -> None:
         self._rank = rank
         self._inbox = inbox
         self._events = events
         self._stage_count = stage_count
-        self._requests: dict[int, _Request] = {}
-        self._waiting: deque[Submit] = deque()
+        self._limits = limits
+        self._requests: dict[int, Request] = {}
+        self._reserved_tokens = 0
+        self._waiting = Waiting()
+        self._masks = Masks()
         self._prefilling: deque[int] = deque()
         self._groups = Groups(can_batch=rank.stage.batches())
-        self._prefixes = KeptPrefixes(prefix_token_limit, rank.stage.trim_limit_tokens())
-        self._flights: dict[int, _Flight] = {}
+        self._prefixes = KeptPrefixes(
+            min(limits.prefix_tokens, limits.room_tokens), rank.stage.trim_limit_tokens(), rank.stage.kept_limit
+        )
+        self._flights: dict[int, Flight] = {}
         self._chunks_in_flight = 0
         self._steps_since_chunk = 0
         self._next_number = 0
@@ -109,44 +99,84 @@ class Driver:
     def _take(self, arrival: Arrival) -> None:
         match arrival.frame:
             case Submit() as submit:
-                if submit.request in self._requests or not submit.prompt:
-                    raise HopError(f"request {submit.request} is empty or runs already")
-                self._waiting.append(submit)
-                self._admit()
+                self._submit(submit)
             case CancelRequest(request):
                 self._cancel(request)
+            case Mask() as mask:
+                self._on_mask(mask)
             case Stepped() as stepped:
                 self._on_stepped(stepped)
             case frame:
                 raise HopError(f"a {type(frame).__name__} frame came to the driver")
 
+    def _submit(self, submit: Submit) -> None:
+        if submit.request in self._requests or submit.request in self._waiting:
+            raise HopError(f"request {submit.request} runs already")
+        if self._waiting.is_full:
+            self._events.put(Refused(submit.request, f"{WAITING_LIMIT} requests are waiting already; try again later."))
+        elif not submit.prompt:
+            self._events.put(Refused(submit.request, "The prompt is empty; write something."))
+        elif len(submit.prompt) >= self._context_tokens:
+            reason = (
+                f"The prompt has {len(submit.prompt)} tokens, and with its answer it may have at most "
+                f"{self._context_tokens} here; shorten it, begin a new chat, or load the model with a longer context."
+            )
+            self._events.put(Refused(submit.request, reason))
+        else:
+            if submit.masked:
+                self._masks.expect(submit.request)
+            self._waiting.add(submit)
+            self._admit()
+
+    @property
+    def _context_tokens(self) -> int:
+        return min(self._limits.context_tokens, self._limits.room_tokens)
+
     def _admit(self) -> None:
-        while self._waiting and len(self._requests) < ACTIVE_LIMIT:
-            submit = self._waiting.popleft()
-            *prompt, last = submit.prompt
-            request = _Request(submit, self._next_sequence, next_token=last)
-            self._next_sequence += 1
-            prefix = None
-            if (match := self._prefixes.match(submit.prompt)) is not None:
-                prefix = Prefix(match.sequence, match.token_count)
-                request.cached_tokens = match.token_count
-                request.sent = prompt[: match.token_count]
-            request.prompt_left.extend(prompt[request.cached_tokens :])
-            self._requests[submit.request] = request
-            self._rank.apply(Open(request.sequence, submit.sampling, prefix))
-            if request.prompt_left:
-                self._prefilling.append(submit.request)
-            else:
-                self._groups.join(submit.request)
+        while (submit := self._waiting.first()) is not None and len(self._requests) < ACTIVE_LIMIT:
+            max_tokens = min(submit.max_tokens, self._context_tokens - len(submit.prompt))
+            request = Request(submit, self._new_sequence(), max_tokens, next_token=submit.prompt[-1])
+            if self._reserved_tokens + request.reserved_tokens > self._limits.room_tokens:
+                return
+            self._waiting.take()
+            self._open(request)
+
+    def _open(self, request: Request) -> None:
+        submit = request.submit
+        self._requests[submit.request] = request
+        self._reserved_tokens += request.reserved_tokens
+        prefix = None
+        if (match := self._prefixes.match(submit.prompt)) is not None:
+            prefix = Prefix(match.sequence, match.token_count)
+            request.cached_tokens = match.token_count
+        request.snapshots.extend(self._prefixes.snapshot_points(submit.prompt, request.cached_tokens))
+        request.sent += submit.prompt[: request.cached_tokens]
+        request.prompt_left.extend(submit.prompt[request.cached_tokens : -1])
+        self._rank.apply(Open(request.sequence, submit.sampling, prefix))
+        self._drop(self._prefixes.shrink(self._room_for_prefixes))  # only now: the new one may begin with one of them
+        if request.prompt_left:
+            self._prefilling.append(submit.request)
+        else:
+            self._join(request)
+
+    def _join(self, request: Request) -> None:
+        """Its prompt is on its way: let it decode, unless it still lacks a mask, for which a group would wait."""
+        if request.submit.request not in self._masks.missing:
+            self._groups.join(request.submit.request)
 
     def _cancel(self, number: int) -> None:
-        if number in self._requests:
+        if number in self._requests or number in self._waiting:
             self._end(number, "cancelled")
-            return
-        waiting = next((submit for submit in self._waiting if submit.request == number), None)
-        if waiting is not None:
-            self._waiting.remove(waiting)
-            self._events.put(Done(number, "cancelled"))
+
+    def _on_mask(self, mask: Mask) -> None:
+        number = mask.request
+        request = self._requests.get(number)
+        if request is None and number not in self._waiting:
+            return  # it ended while the mask was on its way
+        if not self._masks.add(mask, 0 if request is None else request.generated):
+            self._end(number, "stop")
+        elif request is not None and not request.generated and not request.prompt_left:
+            self._groups.join(number)
 
     def _on_stepped(self, stepped: Stepped) -> None:
         flight = self._flights.pop(stepped.number, None)
@@ -166,10 +196,11 @@ class Driver:
                 self._events.put(Logits(number, values))
         self._on_tokens(flight, stepped)
 
-    def _on_tokens(self, flight: _Flight, stepped: Stepped) -> None:
-        fresh: list[tuple[int, int]] = []
+    def _on_tokens(self, flight: Flight, stepped: Stepped) -> None:
+        fresh: list[tuple[int, int, TokenLogprobs | None]] = []
         over: list[tuple[int, StopReason]] = []
-        for number, token in zip(flight.requests, stepped.tokens, strict=True):
+        all_logprobs = stepped.logprobs or (None,) * len(stepped.tokens)
+        for number, token, logprobs in zip(flight.requests, stepped.tokens, all_logprobs, strict=True):
             request = self._requests.get(number)
             if request is None:  # cancelled while the step was in flight
                 continue
@@ -178,26 +209,47 @@ class Driver:
                 continue
             request.generated += 1
             request.next_token = token
-            fresh.append((number, token))
-            if request.generated >= request.submit.max_tokens:
+            fresh.append((number, token, logprobs))
+            if request.generated >= request.max_tokens:
                 over.append((number, "length"))
+            elif request.submit.masked:
+                self._masks.expect(number)
         if fresh:
-            numbers, tokens = zip(*fresh, strict=True)
-            self._events.put(Generated(numbers, tokens))
+            numbers, tokens, reported = zip(*fresh, strict=True)
+            self._events.put(Generated(numbers, tokens, reported if any(reported) else ()))
         for number, reason in over:
             self._end(number, reason)
 
     def _end(self, number: int, reason: StopReason) -> None:
-        request = self._requests.pop(number)
-        if request.prompt_left:
-            self._prefilling.remove(number)
-        self._groups.leave(number)
-        if dropped := self._prefixes.keep(request.sequence, request.sent):
-            self._rank.apply(Drop(tuple(dropped)))
+        self._masks.forget(number)
+        request = self._requests.pop(number, None)
+        if request is None:
+            self._waiting.remove(number)
+        else:
+            self._reserved_tokens -= request.reserved_tokens
+            if request.prompt_left:
+                self._prefilling.remove(number)
+            self._groups.leave(number)
+            self._keep(request.sequence, request.sent)
         self._events.put(Done(number, reason))
         self._admit()
 
-    def _measure(self, flight: _Flight, stepped: Stepped) -> None:
+    def _keep(self, sequence: int, tokens: Sequence[int]) -> None:
+        self._drop(self._prefixes.keep(sequence, tokens, self._room_for_prefixes))
+
+    def _drop(self, sequences: Sequence[int]) -> None:
+        if sequences:
+            self._rank.apply(Drop(tuple(sequences)))
+
+    @property
+    def _room_for_prefixes(self) -> int:
+        return self._limits.room_tokens - self._reserved_tokens
+
+    def _new_sequence(self) -> int:
+        self._next_sequence += 1
+        return self._next_sequence
+
+    def _measure(self, flight: Flight, stepped: Stepped) -> None:
         pipeline, rows = (self._prefill, flight.width) if flight.group is None else (self._decode, len(flight.requests))
         for times, seconds in zip(pipeline.stages, stepped.stage_seconds, strict=True):
             times.add(rows, seconds)
@@ -210,10 +262,14 @@ class Driver:
             self._send_chunk()
             return True
         wanted_count = micro_batches(self._groups.member_count, self._decode)
-        group = self._groups.ready(wanted_count)
+        group = self._groups.ready(wanted_count, self._masks.missing)
         if group is not None:
             self._send_group(group)
-        return group is not None
+        elif self._prefilling and not self._flights:  # every group waits for masks
+            self._send_chunk()
+        else:
+            return False
+        return True
 
     def _may_chunk(self) -> bool:
         if not self._prefilling or self._chunks_in_flight > self._stage_count:
@@ -223,35 +279,49 @@ class Driver:
     def _send_chunk(self) -> None:
         number = self._prefilling.popleft()
         request = self._requests[number]
-        count = chunk_tokens(len(request.prompt_left), self._prefill, interleaved=self._groups.count > 0)
-        tokens = tuple(request.prompt_left.popleft() for _ in range(count))
         position = len(request.sent)
+        count = chunk_tokens(len(request.prompt_left), self._prefill, interleaved=self._groups.count > 0)
+        if request.snapshots:
+            count = min(count, request.snapshots[0] - position)
+        tokens = tuple(request.prompt_left.popleft() for _ in range(count))
         request.sent += tokens
         if request.prompt_left:
             self._prefilling.append(number)
         else:
-            self._groups.join(number)
+            self._join(request)
         self._chunks_in_flight += 1
         self._steps_since_chunk = 0
         step = Step(self._next_number, (request.sequence,), (position,), tokens, sample=False)
-        self._send(step, _Flight(time.perf_counter(), count, (number,), None, position + count))
+        self._send(step, Flight(time.perf_counter(), count, (number,), None, position + count))
+        if request.snapshots and request.snapshots[0] == position + count:
+            request.snapshots.popleft()
+            self._take_snapshot(request)
+
+    def _take_snapshot(self, request: Request) -> None:
+        if len(request.sent) > self._room_for_prefixes:
+            return
+        snapshot = self._new_sequence()
+        self._rank.apply(Open(snapshot, Sampling(), Prefix(request.sequence, len(request.sent))))
+        self._keep(snapshot, request.sent)
 
     def _send_group(self, group: Group) -> None:
         requests = [self._requests[number] for number in group.members]
+        masks = [self._masks.take(number) for number in group.members]
         step = Step(
             self._next_number,
             tuple(request.sequence for request in requests),
             tuple(len(request.sent) for request in requests),
             tuple(request.next_token for request in requests),
             sample=True,
+            masks=tuple(masks) if any(masks) else (),
         )
         for request in requests:
             request.sent.append(request.next_token)
         group.in_flight = True
         self._steps_since_chunk += 1
-        self._send(step, _Flight(time.perf_counter(), 1, tuple(group.members), group))
+        self._send(step, Flight(time.perf_counter(), 1, tuple(group.members), group))
 
-    def _send(self, step: Step, flight: _Flight) -> None:
+    def _send(self, step: Step, flight: Flight) -> None:
         self._flights[step.number] = flight
         self._rank.counters.in_flight = len(self._flights)
         self._next_number += 1

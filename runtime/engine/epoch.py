@@ -92,7 +92,7 @@ class Epoch:
             return
         events = self._outbox(self._wait_for(EVENTS_ROLE, launch.controller), "to the controller")
         self._inbox.read_from(self._accept(REQUESTS_ROLE, launch.controller), "of the controller")
-        Driver(rank, self._inbox, events, launch.stage_count, launch.prefix_token_limit).run()
+        Driver(rank, self._inbox, events, launch.stage_count, launch.limits).run()
 
     def halt(self) -> None:
         """Have the compute thread leave after the step that it is in; closes the hops at once."""

@@ -21,6 +21,13 @@ Identifier = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 TokenIds = tuple[Annotated[int, Meta(ge=0, lt=1 << 31)], ...]
 CarriedDtype = Literal["float32", "float16", "bfloat16", "int32", "uint32", "bool"]
 StopReason = Literal["stop", "length", "cancelled"]
+ClientName = Annotated[str, Meta(max_length=256)]
+TokenMask = Annotated[bytes, Meta(max_length=1 << 18)]
+"""One bit for each token id, the lowest bit of the first byte for id 0: set for those that may come next. Ids beyond
+its end may not. Empty: every token may. Room for two million ids."""
+
+LOGPROBS_LIMIT = 20
+"""As many alternatives as OpenAI's API gives."""
 
 
 class Sampling(msgspec.Struct, frozen=True):
@@ -40,8 +47,21 @@ class Sampling(msgspec.Struct, frozen=True):
     logit_bias: tuple[tuple[Count, float], ...] = ()
     """Added to the logits of these tokens."""
     seed: Annotated[int, Meta(ge=0, le=(1 << 63) - 1)] = 0
+    logprobs: Annotated[int, Meta(ge=-1, le=LOGPROBS_LIMIT)] = -1
+    """Report log-probabilities: of the chosen token and of so many of the likeliest ones; -1 reports none."""
     report_logits: bool = False
     """Send the logits back as well; for comparing a split with the whole model."""
+
+
+class TokenLogprobs(msgspec.Struct, frozen=True):
+    """What a token was chosen from, as natural logarithms of probabilities.
+
+    They are those after penalties, bias and mask, before temperature and the cuts of top-p, top-k and min-p.
+    """
+
+    chosen: float
+    top: tuple[tuple[Count, float], ...] = ()
+    """Token ids, the likeliest first; fewer than asked for where a mask leaves fewer."""
 
 
 class Frame(msgspec.Struct, frozen=True, tag_field="type"):
@@ -89,6 +109,8 @@ class Step(Frame, frozen=True, tag="step"):
     """Row after row."""
     sample: bool
     """Whether the last stage chooses a next token for each row."""
+    masks: tuple[TokenMask, ...] = ()
+    """For each row the tokens that may be chosen; none at all if no row is masked."""
     carried: tuple[CarriedArray, ...] = ()
     """The arrays of the payload."""
     stage_seconds: tuple[float, ...] = ()
@@ -116,19 +138,37 @@ class Stepped(Frame, frozen=True, tag="stepped"):
     stage_seconds: tuple[float, ...]
     logits: tuple[bytes, ...] = ()
     """Of each row if one asked for them: its logits as float32, nothing for rows that did not ask."""
+    logprobs: tuple[TokenLogprobs | None, ...] = ()
+    """Of each row if one asked for them."""
 
 
 # Between the controller and the driver --------------------------------------------------------------------------
 
 
 class Submit(Frame, frozen=True, tag="submit"):
-    """Generate after ``prompt`` until an end token, ``max_tokens``, or a cancel."""
+    """Generate after ``prompt`` until an end token, ``max_tokens``, or a cancel.
+
+    Where prompt and answer together pass the context that the caches have room for, the answer is cut there and ends
+    with reason ``length``; a prompt that leaves no room for one token is refused.
+    """
 
     request: Identifier
     prompt: TokenIds
     max_tokens: Annotated[int, Meta(ge=1, le=1 << 31)]
     end_tokens: TokenIds
     sampling: Sampling
+    masked: bool = False
+    """Each token waits for a :class:`Mask` that says which may be chosen; the prompt does not."""
+    client: ClientName = ""
+    """Whose request it is: those who wait take turns."""
+
+
+class Mask(Frame, frozen=True, tag="mask"):
+    """Which tokens may be the ``index``-th of a request's answer, 0 the first. One that allows none ends the answer."""
+
+    request: Identifier
+    index: Count
+    allowed: TokenMask
 
 
 class CancelRequest(Frame, frozen=True, tag="cancel"):
@@ -142,6 +182,8 @@ class Generated(Frame, frozen=True, tag="generated"):
 
     requests: tuple[Identifier, ...]
     tokens: TokenIds
+    logprobs: tuple[TokenLogprobs | None, ...] = ()
+    """One for each token if one of these requests asked for them."""
 
 
 class Logits(Frame, frozen=True, tag="logits"):
@@ -166,7 +208,16 @@ class Done(Frame, frozen=True, tag="done"):
     reason: StopReason
 
 
-AnyFrame = Open | Step | Drop | Stepped | Submit | CancelRequest | Generated | Logits | Prefilled | Done
+class Refused(Frame, frozen=True, tag="refused"):
+    """A request that will not be answered, and why, for a person."""
+
+    request: Identifier
+    reason: str
+
+
+AnyFrame = (
+    Open | Step | Drop | Stepped | Submit | CancelRequest | Mask | Generated | Logits | Prefilled | Done | Refused
+)
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(AnyFrame)

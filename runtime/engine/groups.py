@@ -6,6 +6,10 @@ A group keeps its members from step to step, because moving a sequence from one 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Container
 
 
 @dataclass(slots=True, eq=False)
@@ -46,10 +50,10 @@ class Groups:
             if request in group.members:
                 group.members.remove(request)
 
-    def ready(self, wanted_count: int) -> Group | None:
+    def ready(self, wanted_count: int, held: Container[int] = ()) -> Group | None:
         """The group that has waited longest for its next step, after moving what has to move; None if all are away.
 
-        ``wanted_count`` is how many groups there should be in flight.
+        ``wanted_count`` is how many groups there should be in flight; a group with a member in ``held`` waits.
         """
         if not self._can_batch:
             wanted_count = self.member_count
@@ -61,7 +65,7 @@ class Groups:
             self._groups.remove(smallest)
             self._joining = smallest.members + self._joining
         self._place(idle, wanted_count)
-        group = next((group for group in self._groups if not group.in_flight and group.members), None)
+        group = next((group for group in self._groups if _is_ready(group, held)), None)
         if group is not None:  # the next call finds the others first
             self._groups.remove(group)
             self._groups.append(group)
@@ -86,3 +90,7 @@ class Groups:
                 return
             group.members.append(request)
             self._joining.remove(request)
+
+
+def _is_ready(group: Group, held: Container[int]) -> bool:
+    return bool(group.members) and not group.in_flight and not any(member in held for member in group.members)

@@ -28,6 +28,7 @@ def build_stage(
     end_layer: int,
     group: mx.distributed.Group | None,
     previous: Stage | None = None,
+    kv_bits: int = 0,
 ) -> Stage:
     """The stage's layers, lazily: no weight is read yet. ``group`` shares each layer among the ranks of a tensor group.
 
@@ -49,7 +50,7 @@ def build_stage(
             ) from error
     if previous is not None:
         previous.hand_over_to(model, first_layer, end_layer)
-    return Stage(model, first_layer, end_layer)
+    return Stage(model, first_layer, end_layer, kv_bits)
 
 
 def held_bytes() -> int:

@@ -19,6 +19,23 @@ class Order(msgspec.Struct, frozen=True, tag_field="order"):
     """From the agent, on the worker's standard input."""
 
 
+class CacheLimits(msgspec.Struct, frozen=True):
+    """How much the caches of a job may hold, the same for all its ranks; the driver alone enforces it."""
+
+    context_tokens: Annotated[int, Meta(ge=1)] = 1 << 20
+    """Of one sequence: its prompt and its answer."""
+    cache_tokens: Annotated[int, Meta(ge=0)] = 0
+    """Of all sequences together, with those that are kept; 0: as many as of one."""
+    prefix_tokens: Annotated[int, Meta(ge=0)] = 0
+    """Of finished sequences, kept for prompts that begin alike. They give way to requests."""
+    kv_bits: Literal[0, 8] = 0
+    """8 holds the keys and values of full-attention layers in 8 bits; 0 as the model computes them."""
+
+    @property
+    def room_tokens(self) -> int:
+        return self.cache_tokens or self.context_tokens
+
+
 class Launch(Order, frozen=True, tag="launch"):
     """Who this worker is. The first line it reads; the key travels here, because arguments can be seen by others.
 
@@ -41,8 +58,7 @@ class Launch(Order, frozen=True, tag="launch"):
 
     epoch: Index = 0
     """Counts how often the pipeline was built. Hops of another epoch are refused."""
-    prefix_token_limit: Annotated[int, Meta(ge=0)] = 0
-    """How many tokens of finished sequences the driver keeps for prompts that begin alike."""
+    limits: CacheLimits = CacheLimits()
 
     hops: HopKind = "tls"
     certificate_path: str = ""

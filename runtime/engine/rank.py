@@ -66,7 +66,7 @@ class Rank:
         self.counters.compute_seconds += seconds
         stage_seconds = (*step.stage_seconds, seconds)
         if self.stage.is_last:
-            return Stepped(step.number, result.tokens, stage_seconds, result.logits)
+            return Stepped(step.number, result.tokens, stage_seconds, result.logits, result.logprobs)
         if self._next_stage is not None:
             self._hand_on(self._next_stage, msgspec.structs.replace(step, stage_seconds=stage_seconds), result.carried)
         return None

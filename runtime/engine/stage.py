@@ -13,16 +13,20 @@ from runtime.engine.absent import Span
 from runtime.engine.batching import knows_padding
 from runtime.engine.caches import SequenceCache
 from runtime.engine.hop import HopError
-from runtime.engine.sampling import Sampler, likeliest
+from runtime.engine.prefixes import KEPT_SEQUENCES
+from runtime.engine.sampling import Choice, Sampler, likeliest
 from runtime.engine.sequences import SequenceStore
+from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from runtime.engine.frames import Drop, Open, Step
+    from runtime.engine.frames import Drop, Open, Step, TokenLogprobs
     from runtime.engine.handover import Carried
     from runtime.engine.sequences import OpenSequence
 
+_KEPT_STATE_SHARE, _LEAST_KEPT = 4, 4
+"""Kept sequences' recurrent states weigh at most a quarter of the weights, but so many may always stay."""
 _CLEAR_CACHE_STEPS = 256  # as mlx-lm does: hands unused buffers back now and then
 
 
@@ -35,6 +39,8 @@ class StageResult(NamedTuple):
     """On the last stage: the tokens it chose, one for each row, if the step asked for them."""
     logits: tuple[bytes, ...] = ()
     """On the last stage: for each row that reports them, the logits as float32; empty if none does."""
+    logprobs: tuple[TokenLogprobs | None, ...] = ()
+    """On the last stage: likewise of log-probabilities."""
 
 
 class Stage:
@@ -44,13 +50,17 @@ class Stage:
     embedding and the last alone norm and head.
     """
 
-    def __init__(self, model: nn.Module, first_layer: int, end_layer: int) -> None:
+    def __init__(self, model: nn.Module, first_layer: int, end_layer: int, kv_bits: int = 0) -> None:
+        """``kv_bits`` 8 holds keys and values of full-attention layers in 8 bits, 0 as the model computes them."""
         self._model = model
         self._first_layer, self._end_layer = first_layer, end_layer
+        self._kv_bits = kv_bits
         self._span = Span(model, first_layer, end_layer)
         self.is_first, self.is_last = self._span.is_first, self._span.is_last
         self._sequences = SequenceStore(self._new_cache)
         self._steps = 0
+        self.kept_limit = KEPT_SEQUENCES
+        """How many sequences without a request may stay; less than the usual where their constant state is large."""
 
     def load(self) -> Iterator[int]:
         """Read the weights, one layer at a time; yields the bytes of each as it is done."""
@@ -70,6 +80,11 @@ class Stage:
         logits, carried = self._span.forward(mx.array([[0]]), cache.layers, self._span.blank())
         with _exact_buffers():
             mx.eval(logits if self.is_last else carried, cache.states())
+        if self._kv_bits:
+            self._try_quantized(cache)
+        if state_bytes := cache.constant_bytes:
+            weight_bytes = sum(_nbytes(layer.parameters()) for layer in self._span.local)
+            self.kept_limit = min(self.kept_limit, max(_LEAST_KEPT, weight_bytes // _KEPT_STATE_SHARE // state_bytes))
         return self._span.received_bytes_per_token
 
     def hand_over_to(self, model: nn.Module, first_layer: int, end_layer: int) -> None:
@@ -87,6 +102,19 @@ class Stage:
             others = [(name, array) for name, array in _flat(self._model.parameters()) if id(array) not in in_layers]
             nn.Module.load_weights(model, others, strict=False)
 
+    def _try_quantized(self, cache: SequenceCache) -> None:
+        kind = self._model.model_type
+        if not cache.can_quantize:
+            raise PomonaError(f"A {kind} model has no cache that 8 bits make smaller; load it with the usual cache.")
+        cache.quantize(self._kv_bits)
+        try:
+            logits, carried = self._span.forward(mx.array([[0]]), cache.layers, self._span.blank())
+            mx.eval(logits if self.is_last else carried, cache.states())
+        except Exception as error:  # whatever a model's code raises that wants plain keys
+            raise PomonaError(
+                f"A {kind} model does not work with an 8-bit KV cache; load it with the usual cache."
+            ) from error
+
     @property
     def kv_bytes(self) -> int:
         """Bytes in the caches of all open sequences."""
@@ -94,7 +122,7 @@ class Stage:
 
     def batches(self) -> bool:
         """Whether sequences of this model can decode in one step: on every stage alike, since all layers are asked."""
-        return knows_padding(self._model.layers[0]) and self._new_cache().can_batch
+        return not self._kv_bits and knows_padding(self._model.layers[0]) and self._new_cache().can_batch
 
     def trim_limit_tokens(self) -> int:
         """Up to which length the caches of this model can be cut anywhere, again asking all layers."""
@@ -125,17 +153,25 @@ class Stage:
         cache = self._sequences.gather(step.sequences)
         logits, carried = self._span.forward(mx.array(step.tokens).reshape(rows, width), cache.layers, received)
         cache.advance_stand_ins(width)
+        if self._kv_bits and isinstance(cache, SequenceCache):
+            cache.quantize(self._kv_bits)
         for row, sequence in enumerate(sequences):
             sequence.tokens += step.tokens[row * width : (row + 1) * width]
         # Without a token to choose, norm and head stay untouched, so they cost nothing.
-        tokens = _sampled(logits[:, -1, :], sequences) if self.is_last and step.sample else None
-        mx.eval(tokens, carried, cache.states())
+        choices = _sampled(logits[:, -1, :], sequences, step.masks) if self.is_last and step.sample else None
+        mx.eval(choices, carried, cache.states())
         self._steps += 1
         if width > 1 or self._steps % _CLEAR_CACHE_STEPS == 0:
             mx.clear_cache()
-        if tokens is None:
+        if choices is None:
             return StageResult(carried)
-        return StageResult(carried, _as_tuple(tokens), _reported(logits[:, -1, :], sequences))
+        logprobs = tuple(choice.logprobs() for choice in choices)
+        return StageResult(
+            carried,
+            tuple(token for choice in choices for token in _as_tuple(choice.token)),
+            _reported(logits[:, -1, :], sequences),
+            logprobs if any(logprobs) else (),
+        )
 
     def _new_cache(self) -> SequenceCache:
         return SequenceCache(self._model, self._span.cache_places)
@@ -156,12 +192,14 @@ def _exact_buffers() -> Iterator[None]:
         mx.set_cache_limit(limit)
 
 
-def _sampled(logits: mx.array, sequences: Sequence[OpenSequence]) -> mx.array:
-    if all(sequence.sampler.is_plain for sequence in sequences):
-        return likeliest(logits)
-    return mx.concatenate(
-        [sequence.sampler(logits[row : row + 1], sequence.tokens) for row, sequence in enumerate(sequences)]
-    )
+def _sampled(logits: mx.array, sequences: Sequence[OpenSequence], masks: Sequence[bytes]) -> list[Choice]:
+    """The rows' choices, or one of all rows' tokens."""
+    if not masks and all(sequence.sampler.is_plain for sequence in sequences):
+        return [Choice(likeliest(logits))]
+    return [
+        sequence.sampler(logits[row : row + 1], sequence.tokens, allowed)
+        for row, (sequence, allowed) in enumerate(zip(sequences, masks or [b""] * len(sequences), strict=True))
+    ]
 
 
 def _reported(logits: mx.array, sequences: Sequence[OpenSequence]) -> tuple[bytes, ...]:

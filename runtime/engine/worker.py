@@ -174,7 +174,7 @@ class _Worker:
         launch = epoch.launch
         folder = Path(launch.model_folder)
         previous, self._stage = self._stage, None
-        stage = build_stage(folder, launch.first_layer, launch.end_layer, group, previous)
+        stage = build_stage(folder, launch.first_layer, launch.end_layer, group, previous, launch.limits.kv_bits)
         del previous  # what the new stage did not take over is freed before anything is read
         kept_bytes = held_bytes()
         loaded_bytes = 0

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import mlx.core as mx
 from mlx_lm.models.cache import make_prompt_cache
 
 from runtime.engine.counters import Counters
 from runtime.engine.driver import Driver
-from runtime.engine.frames import Done, Drop, Generated, Open, Prefilled, Sampling, Step, Submit
+from runtime.engine.frames import Done, Drop, Generated, Open, Prefilled, Refused, Sampling, Step, Submit
 from runtime.engine.mailbox import Arrival, Inbox, Outbox
+from runtime.engine.orders import CacheLimits
 from runtime.engine.rank import Rank
 from runtime.engine.stage import Stage
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     import mlx.nn as nn
 
-    from runtime.engine.frames import AnyFrame
+    from runtime.engine.frames import AnyFrame, TokenLogprobs
 
 
 _GREEDY = Sampling()
@@ -41,18 +42,31 @@ class Wire(Outbox):
 class Pipeline:
     """``build`` makes the model anew for each stage."""
 
-    def __init__(self, build: Callable[[], nn.Module], split: Sequence[int], prefix_token_limit: int = 0) -> None:
+    def __init__(
+        self,
+        build: Callable[[], nn.Module],
+        split: Sequence[int],
+        prefix_token_limit: int = 0,
+        *,
+        context_tokens: int = 1 << 20,
+        cache_tokens: int = 0,
+        kv_bits: Literal[0, 8] = 0,
+    ) -> None:
         edges = [sum(split[:index]) for index in range(len(split) + 1)]
-        self.stages = [Stage(build(), first, end) for first, end in pairwise(edges)]
+        self.stages = [Stage(build(), first, end, kv_bits) for first, end in pairwise(edges)]
         self.wires = [Wire() for _ in self.stages[1:]]
         outboxes: list[Outbox | None] = [*self.wires, None]
         self.ranks = [Rank(stage, Counters(), (), outbox) for stage, outbox in zip(self.stages, outboxes, strict=True)]
         self.events = Wire()
-        self.driver = Driver(self.ranks[0], Inbox(0), self.events, len(split), prefix_token_limit)
+        limits = CacheLimits(context_tokens, cache_tokens, prefix_token_limit, kv_bits)
+        self.driver = Driver(self.ranks[0], Inbox(0), self.events, len(split), limits)
         self.returning: deque[AnyFrame] = deque()
         self.tokens: dict[int, list[int]] = {}
+        self.prefilled: dict[int, int] = {}
         self.cached: dict[int, int] = {}
         self.done: dict[int, str] = {}
+        self.refused: dict[int, str] = {}
+        self.logprobs: dict[int, list[TokenLogprobs | None]] = defaultdict(list)
 
     def submit(
         self,
@@ -62,8 +76,11 @@ class Pipeline:
         end_tokens: Sequence[int] = (),
         sampling: Sampling = _GREEDY,
     ) -> None:
-        self.tokens[request] = []
-        self.give(Submit(request, tuple(prompt), max_tokens, tuple(end_tokens), sampling))
+        self.give_submit(Submit(request, tuple(prompt), max_tokens, tuple(end_tokens), sampling))
+
+    def give_submit(self, submit: Submit) -> None:
+        self.tokens[submit.request] = []
+        self.give(submit)
 
     def give(self, frame: AnyFrame) -> None:
         """Something arrives at the driver."""
@@ -107,14 +124,20 @@ class Pipeline:
         while self.events.frames:
             frame, _ = self.events.frames.popleft()
             match frame:
-                case Generated(requests, tokens):
+                case Generated(requests, tokens, logprobs):
+                    for request, reported in zip(requests, logprobs, strict=False):  # none, or one for each
+                        self.logprobs[request].append(reported)
                     for request, token in zip(requests, tokens, strict=True):
                         assert request not in self.done, "a token after the end"
                         self.tokens[request].append(token)
-                case Prefilled(request, _, cached_tokens):
+                case Prefilled(request, prompt_tokens, cached_tokens):
+                    self.prefilled[request] = prompt_tokens
                     self.cached[request] = cached_tokens
                 case Done(request, reason):
                     self.done[request] = reason
+                case Refused(request, reason):
+                    self.done[request] = "refused"
+                    self.refused[request] = reason
                 case _:
                     raise AssertionError(frame)
 

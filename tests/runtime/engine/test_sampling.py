@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import mlx.core as mx
@@ -18,7 +19,7 @@ PROMPT = tuple(range(3, 40))
 
 def choose(sampler: Sampler, tokens: list[int]) -> int:
     logits = mx.sin(mx.arange(500) * 0.7)[None]
-    return sampler(logits, tokens).item()  # type: ignore[return-value]
+    return sampler(logits, tokens).token.item()  # type: ignore[return-value]
 
 
 def test_a_token_depends_on_seed_and_position_and_not_on_earlier_calls():
@@ -35,7 +36,7 @@ def test_draws_of_neighbouring_seeds_and_positions_are_independent():
     logits = mx.zeros((1, 2))
 
     def draw(seed: int, position: int) -> int:
-        return Sampler(Sampling(temperature=1.0, seed=seed))(logits, [0] * position).item()  # type: ignore[return-value]
+        return Sampler(Sampling(temperature=1.0, seed=seed))(logits, [0] * position).token.item()  # type: ignore[return-value]
 
     draws = [[draw(seed, position) for position in range(1, 41)] for seed in range(40)]
     ones = sum(map(sum, draws)) / 1600
@@ -56,3 +57,42 @@ def test_a_request_that_goes_on_in_a_rebuilt_pipeline_says_the_same(cut):
     rebuilt.submit(5, (*PROMPT, *text[:cut]), 40 - cut, sampling=SEEDED)
     rebuilt.finish()
     assert rebuilt.tokens[5] == text[cut:]
+
+
+def test_logprobs_are_those_of_the_choice_and_of_the_likeliest():
+    logits = mx.array([[0.0, 2.0, 1.0, -1.0, 3.0]])
+    sampler = Sampler(Sampling(temperature=0.7, top_k=1, logprobs=2, logit_bias=((4, -9.0), (0, 9.0))))
+    total = math.log(sum(math.exp(value) for value in (9, 2, 1, -1, -6)))
+    choice = sampler(logits, [1])
+    reported = choice.logprobs()
+    assert reported is not None
+    assert choice.token.item() == 0
+    assert reported.chosen == pytest.approx(9 - total, abs=1e-5)
+    assert [token for token, _ in reported.top] == [0, 1]
+    assert [value for _, value in reported.top] == pytest.approx([9 - total, 2 - total], abs=1e-5)
+    alone = Sampler(Sampling(logprobs=0))(logits, [1]).logprobs()
+    assert alone is not None
+    assert alone.top == ()
+    assert Sampler(Sampling())(logits, [1]).logprobs() is None
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_a_mask_leaves_only_what_it_allows(temperature):
+    logits = mx.sin(mx.arange(20) * 0.7)[None]
+    for allowed in ({3, 9, 17}, {0}, {19}):
+        mask = sum(1 << token for token in allowed).to_bytes(3, "little")
+        for position in range(1, 8):
+            sampler = Sampler(Sampling(temperature=temperature, logprobs=5))
+            choice = sampler(logits, [1] * position, mask)
+            reported = choice.logprobs()
+            assert choice.token.item() in allowed
+            assert reported is not None
+            assert {token for token, _ in reported.top} == allowed
+            assert sum(math.exp(value) for _, value in reported.top) == pytest.approx(1, abs=1e-5)
+
+
+def test_tokens_beyond_the_end_of_a_mask_may_not_be_chosen():
+    """Models have rows for tokens that no tokenizer knows, which a mask has no bits for."""
+    logits = mx.arange(20.0)[None]
+    assert Sampler(Sampling())(logits, [1], b"\xff").token.item() == 7
+    assert Sampler(Sampling())(logits, [1], b"\xff" * 9).token.item() == 19

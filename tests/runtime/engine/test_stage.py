@@ -14,7 +14,7 @@ from mlx_lm.models.cache import make_prompt_cache
 from runtime.engine import tensors
 from runtime.engine.frames import CarriedArray, Drop, Open, Sampling, Step
 from runtime.engine.hop import HopError
-from runtime.engine.sampling import Sampler
+from runtime.engine.sampling import Choice, Sampler
 from runtime.engine.stage import Stage
 from tests.runtime.engine.models import CONFIGS, build
 
@@ -46,9 +46,9 @@ class LastLogits(Sampler):
     def is_plain(self) -> bool:
         return False
 
-    def __call__(self, logits: mx.array, tokens: Sequence[int]) -> mx.array:
+    def __call__(self, logits: mx.array, tokens: Sequence[int], allowed: bytes = b"") -> Choice:
         self.seen.append(logits)
-        return mx.zeros((1,), mx.uint32)
+        return Choice(mx.zeros((1,), mx.uint32))
 
 
 def staged(config: dict[str, Any], split: tuple[int, ...]) -> list[mx.array]:
