@@ -2,70 +2,73 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from mlx_lm.utils import load_model
 
 from runtime.cluster.local_ranks import LocalRanks
-from runtime.engine.frames import CancelRequest, Done, Generated, Sampling, Submit
-from runtime.planning.plan import Plan, RankPlan, StagePlan
+from runtime.engine.frames import CancelRequest, Sampling, Submit
+from tests.runtime.cluster.asking import Answers, ask, next_frame, plan
 from tests.runtime.engine.models import CONFIGS, build, save
 from tests.runtime.engine.pipeline import greedy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from pathlib import Path
 
     from runtime.engine.orders import HopKind
+    from runtime.planning.plan import Plan
 
 pytestmark = pytest.mark.timeout(300)
 
-HYBRID = "qwen3-next, linear and full attention"
-LAYERS = 7
+HYBRID, SLIDING = "qwen3-next, linear and full attention", "gemma3, sliding windows"
+SPLITS = [(3, 4), (1, 5, 1), (2, 1, 3, 1)]
+DEMO_SPLITS = [(20, 10), (3, 9, 18), (1, 14, 4, 11)]
+LONG_TOKENS = 200
+PROMPT_LENGTHS = (20, 1, 2, 5, 9, 17, 40, 70, 3)
+DEMO_WORDS = 49_000
+"""Token ids below this are in the demo model's vocabulary."""
 
 
-def plan(split: Sequence[int], ranks_in_stage: int = 1) -> Plan:
-    """A plan for a tiny model; its stages are groups of ``ranks_in_stage`` ranks."""
-    stages = []
-    first = 0
-    for stage, count in enumerate(split):
-        ranks = tuple(RankPlan(f"{stage}.{rank}", f"{stage}.{rank}", 0) for rank in range(ranks_in_stage))
-        stages.append(StagePlan(first, first + count - 1, ranks))
-        first += count
-    return Plan("tiny", "pipeline" if ranks_in_stage == 1 else "tensor", LAYERS, tuple(stages))
-
-
-async def run_at_random(name: str, folder, made: Plan, request_count: int, seed: int, hops: HopKind = "tls") -> None:
+async def run_at_random(
+    name: str, folder: Path, made: Plan, request_count: int, seed: int, hops: HopKind = "tls"
+) -> None:
     """Submit and cancel at random moments, at most 8 at once; compare every answer with the whole model's."""
     chance = random.Random(seed)
     model = build(CONFIGS[name])
     wanted: dict[int, tuple[tuple[int, ...], int]] = {}
-    got: dict[int, list[int]] = {}
-    ended: dict[int, str] = {}
+    answers = Answers()
     async with LocalRanks(made, folder, hops=hops) as ranks:
-        while len(ended) < request_count:
-            open_requests = wanted.keys() - ended.keys()
+        while len(answers.ended) < request_count:
+            open_requests = wanted.keys() - answers.ended.keys()
             if len(wanted) < request_count and len(open_requests) < 8 and chance.random() < 0.7:
                 request = len(wanted)
                 prompt = tuple(chance.randrange(1, 128) for _ in range(chance.choice((1, 3, 8, 30, 90))))
                 wanted[request] = prompt, chance.choice((1, 4, 15))
-                got[request] = []
+                answers.tokens[request] = []
                 await ranks.send(Submit(request, *wanted[request], (), Sampling()))
                 continue
             if open_requests and chance.random() < 0.03:
                 await ranks.send(CancelRequest(chance.choice(sorted(open_requests))))
-            async with asyncio.timeout(60):
-                frame = await ranks.next_frame()
-            if isinstance(frame, Generated):
-                for request, token in zip(frame.requests, frame.tokens, strict=True):
-                    got[request].append(token)
-            elif isinstance(frame, Done):
-                ended[frame.request] = frame.reason
+            answers.take(await next_frame(ranks))
     for request, (prompt, count) in wanted.items():
-        tokens = got[request]
-        assert len(tokens) == count or ended[request] == "cancelled"
+        tokens = answers.tokens[request]
+        assert len(tokens) == count or answers.ended[request] == "cancelled"
         assert tokens == greedy(model, prompt, len(tokens))
+
+
+async def one_and_eight(model: Any, folder: Path, made: Plan, vocabulary: int, token_count: int) -> None:
+    """One request alone, then eight at once of different lengths: each gets what the whole model says."""
+    chance = random.Random(7)
+    prompts = [
+        tuple(chance.randrange(1, vocabulary) for _ in range(length)) for length in (20, 1, 2, 5, 9, 17, 40, 70, 3)
+    ]
+    submits = [Submit(request, prompt, token_count, (), Sampling()) for request, prompt in enumerate(prompts)]
+    async with LocalRanks(made, folder) as ranks:
+        tokens = (await ask(ranks, submits[0])).tokens | (await ask(ranks, *submits[1:])).tokens
+    for request, prompt in enumerate(prompts):
+        assert tokens[request] == greedy(model, prompt, token_count), f"prompt of {len(prompt)} tokens"
 
 
 @pytest.mark.parametrize(("name", "split"), [("qwen3", (2, 5)), (HYBRID, (3, 1, 3))])
@@ -80,19 +83,43 @@ async def test_hidden_states_over_mlx(tmp_path, name, split):
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", CONFIGS)
-@pytest.mark.parametrize("split", [(7,), (3, 4), (1, 5, 1), (2, 1, 3, 1)], ids=str)
+@pytest.mark.parametrize("split", [(7,), *SPLITS], ids=str)
 async def test_five_hundred_requests(tmp_path, name, split):
     await run_at_random(name, save(name, tmp_path), plan(split), request_count=500, seed=2)
 
 
-async def test_two_stages_of_two_ranks_each(tmp_path):
-    """Pipeline and tensor parallel together: the first rank of each stage passes on what its group computed."""
-    folder = save("qwen3", tmp_path)
-    prompt = (3, 1, 4, 1, 5, 9, 2, 6)
-    tokens: list[int] = []
-    async with LocalRanks(plan((3, 4), ranks_in_stage=2), folder) as ranks:
-        await ranks.send(Submit(1, prompt, 6, (), Sampling()))
-        while not isinstance(frame := await ranks.next_frame(), Done):
-            if isinstance(frame, Generated):
-                tokens += frame.tokens
-    assert tokens == greedy(build(CONFIGS["qwen3"]), prompt, 6)
+@pytest.mark.parametrize("split", [(7,), (3, 4)], ids=["tensor", "pipeline of groups"])
+async def test_requests_that_come_and_go_over_groups_of_two_ranks(tmp_path, split):
+    """The first rank of each stage passes on what its group computed."""
+    await run_at_random("qwen3", save("qwen3", tmp_path), plan(split, ranks_in_stage=2), request_count=24, seed=3)
+
+
+@pytest.mark.matrix
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("name", ["qwen3", "llama, untied", "qwen3-moe"])
+@pytest.mark.parametrize("split", [(7,), (3, 4)], ids=["tensor", "pipeline of groups"])
+async def test_five_hundred_requests_over_groups_of_two_ranks(tmp_path, name, split):
+    await run_at_random(name, save(name, tmp_path), plan(split, ranks_in_stage=2), request_count=500, seed=4)
+
+
+@pytest.mark.parametrize(("name", "split"), [(HYBRID, SPLITS[2]), (SLIDING, SPLITS[0])])
+async def test_two_hundred_tokens_of_one_and_of_eight_at_once(tmp_path, name, split):
+    await one_and_eight(build(CONFIGS[name]), save(name, tmp_path), plan(split), 128, LONG_TOKENS)
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("split", SPLITS, ids=str)
+async def test_two_hundred_tokens_on_every_kind_of_layer(tmp_path, name, split):
+    await one_and_eight(build(CONFIGS[name]), save(name, tmp_path), plan(split), 128, LONG_TOKENS)
+
+
+async def test_the_demo_model_answers_one_and_eight_at_once(demo_model):
+    await one_and_eight(load_model(demo_model)[0], demo_model, plan(DEMO_SPLITS[1]), DEMO_WORDS, 12)
+
+
+@pytest.mark.matrix
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("split", DEMO_SPLITS, ids=str)
+async def test_two_hundred_tokens_of_the_demo_model(demo_model, split):
+    await one_and_eight(load_model(demo_model)[0], demo_model, plan(split), DEMO_WORDS, LONG_TOKENS)
