@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from runtime.engine.frames import AnyFrame, Submit
 
 FRAME_SECONDS = 60
+HYBRID, SLIDING = "qwen3-next, linear and full attention", "gemma3, sliding windows"
 
 
 def plan(split: Sequence[int], ranks_in_stage: int = 1) -> Plan:

@@ -15,13 +15,12 @@ from runtime.cluster.local_ranks import LocalRanks
 from runtime.engine.frames import CancelRequest, Sampling, Submit
 from runtime.engine.orders import CacheLimits
 from runtime.errors import PomonaError
-from tests.runtime.cluster.asking import Answers, ask, next_frame, plan
+from tests.runtime.cluster.asking import HYBRID, SLIDING, Answers, ask, next_frame, plan
 from tests.runtime.engine.models import CONFIGS, build, save
 from tests.runtime.engine.pipeline import Pipeline, greedy
 
 pytestmark = pytest.mark.timeout(300)
 
-HYBRID, SLIDING = "qwen3-next, linear and full attention", "gemma3, sliding windows"
 SEEDED = Sampling(temperature=1.0, seed=11)
 ROOM, LITTLE = CacheLimits(4000, prefix_tokens=4000), CacheLimits(200, prefix_tokens=120)
 PROMPT = tuple(range(3, 30))

@@ -12,7 +12,7 @@ from runtime.cluster.messages import Cancel, Chat, ChatMessage, Failed, Finished
 from runtime.engine.frames import Generated, Sampling, Submit
 from runtime.models.layout import read_layout
 from tests.running import find, plan_for, session, workers
-from tests.runtime.cluster.test_token_loop import HYBRID, plan
+from tests.runtime.cluster.asking import HYBRID, plan
 from tests.runtime.engine.models import CONFIGS, build, save
 from tests.runtime.engine.pipeline import greedy
 

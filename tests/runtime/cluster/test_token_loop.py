@@ -10,7 +10,7 @@ from mlx_lm.utils import load_model
 
 from runtime.cluster.local_ranks import LocalRanks
 from runtime.engine.frames import CancelRequest, Sampling, Submit
-from tests.runtime.cluster.asking import Answers, ask, next_frame, plan
+from tests.runtime.cluster.asking import HYBRID, SLIDING, Answers, ask, next_frame, plan
 from tests.runtime.engine.models import CONFIGS, build, save
 from tests.runtime.engine.pipeline import greedy
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(300)
 
-HYBRID, SLIDING = "qwen3-next, linear and full attention", "gemma3, sliding windows"
 SPLITS = [(3, 4), (1, 5, 1), (2, 1, 3, 1)]
 DEMO_SPLITS = [(20, 10), (3, 9, 18), (1, 14, 4, 11)]
 LONG_TOKENS = 200
