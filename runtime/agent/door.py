@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-import ssl
 from typing import TYPE_CHECKING
 
 from discovery.tls import peer_fingerprint
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Sequence
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 STRANGERS, STRANGERS_PER_HOST = 48, 16
 """Connections at once without a certificate, or whose handshake is not done: each may take 300 KB."""
 HANDSHAKE_SECONDS = 5.0
-STRANGER_SECONDS = 15.0
+STRANGER_SECONDS = 10.0
 """The longest that a stranger's connection lives; hello and pairing take less than a second."""
 
 _BACKLOG = 64
@@ -32,8 +32,10 @@ _CLOSE_SECONDS = 1.0
 class _Visitor:
     """A connection that has not shown a certificate yet, or shows none."""
 
-    def __init__(self, host: str) -> None:
+    def __init__(self, host: str, connection: socket.socket) -> None:
         self.host = host
+        self.connection: socket.socket | None = connection
+        """Until asyncio has it: closed under a transport, its number would soon be another caller's."""
         self.greeting: asyncio.Task[None] | None = None
         self.transport: asyncio.Transport | None = None
         self.limit: asyncio.TimerHandle | None = None
@@ -49,6 +51,8 @@ class _Visitor:
             self.transport.abort()
         elif self.greeting is not None:
             self.greeting.cancel()
+        if self.connection is not None:
+            self.connection.close()
 
 
 class Door:
@@ -104,10 +108,10 @@ class Door:
                 log.warning("cannot take a call: %s", error)
                 await asyncio.sleep(0.1)  # out of file descriptors: the calls wait in the backlog
                 continue
-            visitor = _Visitor(address[0])
+            visitor = _Visitor(address[0], connection)
             self._make_room(visitor.host)
             self._visitors.append(visitor)
-            visitor.greeting = asyncio.create_task(self._greet(connection, visitor), name=f"greeting {visitor.host}")
+            visitor.greeting = asyncio.create_task(self._greet(visitor), name=f"greeting {visitor.host}")
 
     def _make_room(self, host: str) -> None:
         self._visitors = [visitor for visitor in self._visitors if not visitor.gone]
@@ -118,10 +122,11 @@ class Door:
             self._visitors.remove(oldest)
             oldest.send_away()
 
-    async def _greet(self, connection: socket.socket, visitor: _Visitor) -> None:
+    async def _greet(self, visitor: _Visitor) -> None:
         loop = asyncio.get_running_loop()
+        connection, visitor.connection = visitor.connection, None
+        assert connection is not None  # it is ours until here
         try:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             transport, _ = await loop.connect_accepted_socket(
                 self._factory,
                 connection,
@@ -129,13 +134,11 @@ class Door:
                 ssl_handshake_timeout=HANDSHAKE_SECONDS,
                 ssl_shutdown_timeout=_CLOSE_SECONDS,
             )
-        except (OSError, ssl.SSLError) as error:  # timeouts and lost connections are among them
+        except OSError as error:  # timeouts, lost connections and everything of TLS are among them
             log.debug("%s did not come in: %s", visitor.host, error)
-            connection.close()
             self._forget(visitor)
             return
         except BaseException:
-            connection.close()
             self._forget(visitor)
             raise
         if peer_fingerprint(transport.get_extra_info("ssl_object")) is None:
