@@ -72,6 +72,14 @@ def make_application(arguments: list[str]) -> QApplication:
 def connect(window: Window, bridge: Bridge) -> None:
     """Join what the window wants with who can do it."""
     bridge.nodes_changed.connect(window.show_nodes)
+    bridge.unpaired_changed.connect(window.show_unpaired)
+    bridge.pairing_over.connect(window.trust.pairing_over)
+    bridge.code_shown.connect(window.trust.code_shown)
+    window.trust.pair_wanted.connect(bridge.pair)
+    window.trust.remove_wanted.connect(bridge.remove_node)
+    window.trust.code_wanted.connect(bridge.show_code)
+    window.trust.code_unwanted.connect(bridge.hide_code)
+    window.trust.address_wanted.connect(bridge.add_address)
     bridge.layout_read.connect(window.show_layout)
     bridge.session_message.connect(window.receive)
     bridge.trouble.connect(window.show_trouble)

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import threading
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtCore import QObject, Signal
@@ -22,9 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Sequence
     from pathlib import Path
 
-    from runtime.cluster.nodes import KnownNode
+    from discovery.address import HostPort
+    from runtime.agent.trust_messages import ShownCode
+    from runtime.cluster.nodes import KnownNode, UnpairedNode
     from runtime.models.layout import ModelLayout
     from runtime.planning.plan import Plan
+
+    OnNodes = Callable[[tuple[KnownNode, ...]], None]
+    OnUnpaired = Callable[[tuple[UnpairedNode, ...]], None]
 
 logger = logging.getLogger(__name__)
 
@@ -42,27 +48,50 @@ class Watcher(Protocol):
         """Stop looking."""
 
 
+class Trust(Protocol):
+    """What the bridge needs of :class:`runtime.agent.desk.TrustDesk`."""
+
+    async def pair(self, node: UnpairedNode, code: str) -> None:
+        """Pair with a node by the code that it shows."""
+
+    async def remove(self, node_id: str) -> None:
+        """Trust a node no more."""
+
+    async def show_code(self) -> ShownCode:
+        """Have this machine show a code."""
+
+    async def hide_code(self) -> None:
+        """Have it show none."""
+
+    async def add_address(self, place: HostPort) -> None:
+        """Look for a node there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """The parts of ``runtime`` that the bridge drives."""
 
-    watch: Callable[[Path, Callable[[tuple[KnownNode, ...]], None]], Watcher]
+    watch: Callable[[Path, OnNodes, OnUnpaired], Watcher]
     """Of a home folder."""
+    trust: Callable[[Path], Trust]
     start_session: Callable[[Plan, Path, Sequence[KnownNode], Path], Awaitable[Session]]
     read_layout: Callable[[Path], ModelLayout]
 
 
 def real_services() -> Services:
     """The real ones; imported late, so that pictures and tests of the window alone need none of them."""
+    from discovery.browser import Browser
+    from discovery.interfaces import all_interfaces
+    from runtime.agent.desk import TrustDesk
     from runtime.agent.folder import open_home
     from runtime.cluster.client import SessionClient
     from runtime.cluster.nodes import NodeWatcher
     from runtime.models.planning_layout import read_planning_layout
 
-    def watch(home: Path, on_nodes: Callable[[tuple[KnownNode, ...]], None]) -> NodeWatcher:
-        return NodeWatcher(open_home(home), on_nodes)
+    def watch(home: Path, on_nodes: OnNodes, on_unpaired: OnUnpaired) -> NodeWatcher:
+        return NodeWatcher(open_home(home), on_nodes, on_unpaired, browser=partial(Browser, look=all_interfaces))
 
-    return Services(watch, SessionClient.start, read_planning_layout)
+    return Services(watch, TrustDesk, SessionClient.start, read_planning_layout)
 
 
 class Bridge(QObject):
@@ -70,6 +99,9 @@ class Bridge(QObject):
 
     Signals:
         nodes_changed: ``tuple[KnownNode, ...]``, all usable nodes.
+        unpaired_changed: ``tuple[UnpairedNode, ...]``, those that could be paired.
+        pairing_over: ``(node id, trouble)``: the pairing worked if the sentence is empty.
+        code_shown: ``(ShownCode or None, trouble)``: this machine's code, or why there is none.
         layout_read: ``ModelLayout`` of the model folder.
         session_message: ``ServerMessage``; text at 25 Hz and numbers at 10 Hz at most.
         trouble: A sentence for the person: something failed that belongs to no session.
@@ -77,6 +109,9 @@ class Bridge(QObject):
     """
 
     nodes_changed = Signal(object)
+    unpaired_changed = Signal(object)
+    pairing_over = Signal(str, str)
+    code_shown = Signal(object, str)
     layout_read = Signal(object)
     session_message = Signal(object)
     trouble = Signal(str)
@@ -116,6 +151,26 @@ class Bridge(QObject):
     def cancel(self, request_id: str) -> None:
         """Stop an answer."""
         self._submit(self._runner.send(Cancel(request_id)))
+
+    def pair(self, node: UnpairedNode, code: str) -> None:
+        """Pair with a node; ``pairing_over`` follows."""
+        self._submit(self._pair(node, code))
+
+    def remove_node(self, node_id: str) -> None:
+        """Trust a node no more."""
+        self._submit(self._with_trust(lambda trust: trust.remove(node_id)))
+
+    def show_code(self) -> None:
+        """Show a code on this machine; ``code_shown`` follows."""
+        self._submit(self._show_code())
+
+    def hide_code(self) -> None:
+        """Show none any more."""
+        self._submit(self._hide_code())
+
+    def add_address(self, place: HostPort) -> None:
+        """Look for a node there from now on."""
+        self._submit(self._with_trust(lambda trust: trust.add_address(place)))
 
     @property
     def running(self) -> bool:
@@ -162,7 +217,7 @@ class Bridge(QObject):
             return
         self._services = services
         self._spawn(self._read_layout(services))
-        watcher = services.watch(self._home, self.nodes_changed.emit)
+        watcher = services.watch(self._home, self.nodes_changed.emit, self.unpaired_changed.emit)
         self._spawn(watcher.start())
         await self._stop.wait()
         await self._guarded(self._runner.end())
@@ -199,3 +254,31 @@ class Bridge(QObject):
         services = self._services
         assert services is not None  # the window only starts what it was told of by them
         self._runner.begin(lambda: services.start_session(plan, self._model_folder, nodes, self._home))
+
+    async def _with_trust(self, does: Callable[[Trust], Awaitable[None]]) -> None:
+        assert self._services is not None  # the window shows nothing before them
+        await does(self._services.trust(self._home))
+
+    async def _pair(self, node: UnpairedNode, code: str) -> None:
+        try:
+            await self._with_trust(lambda trust: trust.pair(node, code))
+        except PomonaError as error:
+            logger.info("%s", error, exc_info=error)
+            self.pairing_over.emit(node.node_id, str(error))
+        else:
+            self.pairing_over.emit(node.node_id, "")
+
+    async def _show_code(self) -> None:
+        assert self._services is not None  # the window shows nothing before them
+        try:
+            shown = await self._services.trust(self._home).show_code()
+        except PomonaError as error:
+            self.code_shown.emit(None, str(error))
+        else:
+            self.code_shown.emit(shown, "")
+
+    async def _hide_code(self) -> None:
+        try:
+            await self._with_trust(lambda trust: trust.hide_code())
+        except PomonaError as error:  # without an agent there is no code either
+            logger.info("%s", error)

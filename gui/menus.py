@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
@@ -11,12 +12,13 @@ from gui.session import Phase
 from gui.split.view import locked_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from PySide6.QtWidgets import QMenu
 
     from gui.status import Status
     from gui.window import Window
+    from runtime.cluster.nodes import KnownNode, UnpairedNode
 
 _Role = QAction.MenuRole
 
@@ -45,6 +47,15 @@ class Menus:
         model.addSeparator()
         self.chat = self._action(model, "Write to the Model", window.chat.focus_input, "Ctrl+L")
         self.new_chat = self._action(model, "New Chat", window.chat.clear, QKeySequence.StandardKey.New)
+        nodes = bar.addMenu("&Nodes")
+        self.code = self._action(nodes, "Show Pairing Code…", window.trust.open_code)
+        self.address = self._action(nodes, "Add by Address…", window.trust.open_address)
+        nodes.addSeparator()
+        self.pair = nodes.addMenu("Pair With")
+        self.remove = nodes.addMenu("Remove")
+        self._listed: dict[QMenu, tuple[object, ...]] = {}
+        self.show_unpaired(())
+        self.show_nodes(())
         view = bar.addMenu("&View").addMenu("Appearance")
         self._choices = QActionGroup(window)
         for choice in Choice:
@@ -65,6 +76,31 @@ class Menus:
         _allow(self.even, even_reason)
         self._locked = locked_words(phase)
         self._sync_undo()
+
+    def show_unpaired(self, nodes: tuple[UnpairedNode, ...]) -> None:
+        """List the machines that could be paired."""
+        trust = self._window.trust
+        entries = [(node.name, partial(trust.open_pairing, node)) for node in nodes]
+        self._list(self.pair, nodes, entries, "No machine is there that is not paired")
+
+    def show_nodes(self, nodes: tuple[KnownNode, ...]) -> None:
+        """List the nodes that can be removed: a virtual one goes with what started it."""
+        real = tuple((one.resources.node_id, one.resources.name) for one in nodes if not one.resources.virtual)
+        entries = [(name, partial(self._window.trust.remove_wanted.emit, node_id)) for node_id, name in real]
+        self._list(self.remove, real, entries, "No node is paired with this machine")
+
+    def _list(
+        self, menu: QMenu, key: tuple[object, ...], entries: Sequence[tuple[str, Callable[[], object]]], nothing: str
+    ) -> None:
+        """Fill a menu anew if what it lists has changed; without entries it says so."""
+        if self._listed.get(menu) == key:
+            return
+        self._listed[menu] = key
+        menu.clear()
+        for name, does in entries:
+            self._action(menu, name.replace("&", "&&"), does)
+        if not entries:
+            _allow(self._action(menu, nothing, _nothing), nothing)
 
     def _sync_undo(self) -> None:
         stack = self._stack
@@ -101,6 +137,10 @@ class Menus:
     def _on_appearance(self) -> None:
         checked = self._choices.checkedAction()
         self._window.appearance.choose(Choice[checked.data()])
+
+
+def _nothing() -> None:
+    """What an entry does that only says something."""
 
 
 def _allow(action: QAction, reason: str | None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gui.formatting import GIB, MIB
 from resources.node import NodeResources, Versions
 from runtime.cluster.messages import Finished, LoadProgress, RankHeld, Ready, Throughput
-from runtime.cluster.nodes import KnownNode
+from runtime.cluster.nodes import KnownNode, UnpairedNode
 from runtime.models.layout import ModelLayout
 from runtime.models.tensor_mode.refusal import tensor_refusals
 
@@ -69,6 +69,14 @@ LARGE_MODEL = ModelLayout(
         "DeepSeek-V3 4-bit",
     ),
 )
+
+
+def unpaired(*names: str) -> tuple[UnpairedNode, ...]:
+    """Machines that are there and not paired; the first shows its code."""
+    return tuple(
+        UnpairedNode(f"{index:064x}", name, f"192.0.2.{index + 10}", 47665, "", shows_code=index == 0)
+        for index, name in enumerate(names)
+    )
 
 
 def node(name: str, chip: str, total_gib: float, available_gib: float, *, virtual: bool = False) -> KnownNode:

@@ -13,6 +13,8 @@ from gui import samples
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from PySide6.QtGui import QPixmap
+
     from gui.window import Window
     from runtime.cluster.messages import LoadPhase
 
@@ -51,6 +53,36 @@ def macs(window: Window) -> None:
     window.show_nodes(samples.macs())
     for boundary, cut in ((2, 57), (1, 51), (0, 32)):
         window.store.move_boundary(boundary, cut)
+
+
+def nearby(window: Window) -> None:
+    """Machines that are not paired, and the dialog that asks for a code."""
+    macs(window)
+    window.show_unpaired(samples.unpaired("Mia’s Mac mini", "Studio in the attic", "Old MacBook of the whole office"))
+    window.trust.open_pairing(samples.unpaired("Mia’s Mac mini")[0])
+    dialog = window.trust.pairing
+    assert dialog is not None
+    dialog.field.setText("123456")
+    dialog.failed("The code is wrong, or another machine answers in the name of Mia’s Mac mini; look at it again.")
+
+
+def code(window: Window) -> None:
+    """This machine shows its code."""
+    from runtime.agent.trust_messages import ShownCode
+
+    demo(window)
+    window.trust.open_code()
+    window.trust.code_shown(ShownCode("048213", 104.0), "")
+
+
+def address(window: Window) -> None:
+    """An address that is none."""
+    empty(window)
+    window.trust.open_address()
+    dialog = window.trust.address
+    assert dialog is not None
+    dialog.field.setText("192.168.1.300")
+    dialog.add.click()
 
 
 def dragged(window: Window) -> None:
@@ -157,6 +189,9 @@ SCENES: tuple[Callable[[Window], None], ...] = (
     empty,
     demo,
     macs,
+    nearby,
+    code,
+    address,
     dragged,
     over,
     tensor,
@@ -199,6 +234,24 @@ def _settle(window: Window) -> None:
         QApplication.processEvents()
 
 
+def _picture(window: Window) -> QPixmap:
+    """The window with its open dialog in the middle: each is a window of its own, which a grab leaves out."""
+    from PySide6.QtCore import QPoint
+    from PySide6.QtGui import QPainter
+    from PySide6.QtWidgets import QDialog
+
+    picture = window.grab()
+    for dialog in window.findChildren(QDialog):
+        if dialog.isVisible():
+            shot = dialog.grab()
+            middle = window.rect().center() - dialog.rect().center()
+            painter = QPainter(picture)
+            painter.drawPixmap(QPoint(middle.x(), middle.y()), shot)
+            painter.end()
+            dialog.close()
+    return picture
+
+
 def render(folder: Path, theme: str, names: list[str]) -> None:
     """Write one picture per state, in one appearance, at the scale of this process."""
     from gui.app import make_application
@@ -216,7 +269,7 @@ def render(folder: Path, theme: str, names: list[str]) -> None:
         _settle(window)
         scale = f"{window.devicePixelRatioF():g}x"
         path = folder / f"{scene.__name__}_{theme}_{scale}.png"
-        window.grab().save(str(path))
+        _picture(window).save(str(path))
         window.close()
         window.deleteLater()
         app.processEvents()

@@ -10,6 +10,8 @@ from PySide6.QtWidgets import QMainWindow, QMessageBox, QSplitter, QVBoxLayout, 
 from gui.chat.pane import ChatPane
 from gui.header import Header
 from gui.menus import Menus
+from gui.nodes.keeper import TrustKeeper
+from gui.nodes.nearby import NearbyStrip
 from gui.plots.speed import SpeedPane
 from gui.session import Phase
 from gui.split.editor import SplitEditor
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from gui.appearance import Appearance
     from gui.theme import Theme
-    from runtime.cluster.nodes import KnownNode
+    from runtime.cluster.nodes import KnownNode, UnpairedNode
     from runtime.models.layout import ModelLayout
     from runtime.planning.plan import Mode, Plan
 
@@ -69,6 +71,8 @@ class Window(QMainWindow):
         self.header = Header(theme)
         self.banner = Banner(theme)
         self.editor = SplitEditor(theme)
+        self.nearby = NearbyStrip(theme)
+        self.trust = TrustKeeper(self)
         self.speed = SpeedPane(theme)
         self.chat = ChatPane(theme)
         self._lay_out()
@@ -93,6 +97,9 @@ class Window(QMainWindow):
         strip = QVBoxLayout()
         strip.setContentsMargins(24, 0, 24, 0)
         strip.addWidget(self.banner)
+        beside = QVBoxLayout()
+        beside.setContentsMargins(24, 2, 24, 2)
+        beside.addWidget(self.nearby)
         middle = QWidget()
         middle.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # a click beside everything lets go of a boundary
         column = QVBoxLayout(middle)
@@ -101,6 +108,7 @@ class Window(QMainWindow):
         column.addWidget(self.header)
         column.addLayout(strip)
         column.addWidget(self.editor)
+        column.addLayout(beside)
         column.addLayout(below, 1)
         self.setCentralWidget(middle)
         middle.setFocus()  # so that no control looks chosen before the person has chosen
@@ -117,6 +125,7 @@ class Window(QMainWindow):
         header.stop_wanted.connect(self.stop_session)
         header.even_wanted.connect(store.make_even)
         header.mode_wanted.connect(self._on_mode_wanted)
+        self.nearby.pair_wanted.connect(self.trust.open_pairing)
         self.chat.asked.connect(self.asked)
         self.chat.cancel_wanted.connect(self.cancel_wanted)
         self.banner.dismissed.connect(store.dismiss_failure)
@@ -128,6 +137,12 @@ class Window(QMainWindow):
     def show_nodes(self, nodes: tuple[KnownNode, ...]) -> None:
         """The nodes in reach, or what they have, changed."""
         self.store.set_nodes(nodes)
+
+    @Slot(object)
+    def show_unpaired(self, nodes: tuple[UnpairedNode, ...]) -> None:
+        """The machines that could be paired changed."""
+        self.nearby.show_nodes(nodes)
+        self.menus.show_unpaired(nodes)
 
     @Slot(object)
     def show_layout(self, layout: ModelLayout) -> None:
@@ -194,9 +209,10 @@ class Window(QMainWindow):
         self.chat.set_blocked(_CHAT_BLOCKED[store.session.phase])
         self.speed.set_running(running=store.session.phase is Phase.RUNNING)
         self.menus.sync(now, store.session.phase, even_reason=self.header.even_reason)
+        self.menus.show_nodes(store.nodes)
 
     def _on_theme_changed(self, theme: Theme) -> None:
-        for part in (self.header, self.banner, self.editor, self.speed, self.chat):
+        for part in (self.header, self.banner, self.editor, self.nearby, self.speed, self.chat):
             part.set_theme(theme)
 
     # Closing ------------------------------------------------------------------------------------------------------
@@ -207,6 +223,7 @@ class Window(QMainWindow):
             self._ask_to_close()
             return
         event.accept()
+        self.trust.close_all()
         self.closed.emit()
 
     def close_now(self) -> None:

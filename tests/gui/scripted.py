@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 from gui import samples
 from gui.bridge import Services
+from runtime.agent.trust_messages import ShownCode
 from runtime.cluster.messages import Cancel, Chat, ClientMessage, Ended, Finished, ServerMessage, Text
 from runtime.errors import PomonaError
 
@@ -55,12 +56,42 @@ class ScriptedSession:
         self.closed = True
 
 
+class ScriptedTrust:
+    """Pairs with whoever is asked with the code 123456, and notes every wish."""
+
+    def __init__(self):
+        self.wishes: list[object] = []
+        self.refuse_code: str | None = None
+
+    async def pair(self, node, code):
+        self.wishes.append(("pair", node.node_id, code))
+        if code != "123456":
+            raise PomonaError("The code is wrong.")
+
+    async def remove(self, node_id):
+        self.wishes.append(("remove", node_id))
+
+    async def show_code(self):
+        self.wishes.append("show")
+        if self.refuse_code is not None:
+            raise PomonaError(self.refuse_code)
+        return ShownCode("654321", 120.0)
+
+    async def hide_code(self):
+        self.wishes.append("hide")
+
+    async def add_address(self, place):
+        self.wishes.append(("address", str(place)))
+
+
 class ScriptedServices:
     """Hands out scripted nodes and sessions, and remembers them."""
 
     def __init__(self, nodes=None, answer="The capital is **Paris**.", refuse=None, hang=False):
         self.nodes = samples.virtual_nodes() if nodes is None else nodes
         self.answer, self.refuse, self.hang = answer, refuse, hang
+        self.unpaired = samples.unpaired()
+        self.trust = ScriptedTrust()
         self.sessions: list[ScriptedSession] = []
         self.watcher_closed = False
         self.cancelled = False
@@ -68,7 +99,7 @@ class ScriptedServices:
         self.loop: asyncio.AbstractEventLoop | None = None
 
     def services(self) -> Services:
-        return Services(self._watch, self._start_session, self._read_layout)
+        return Services(self._watch, self._trust, self._start_session, self._read_layout)
 
     def on_loop(self, does, *arguments) -> None:
         """Do something in the bridge's thread."""
@@ -80,13 +111,17 @@ class ScriptedServices:
             raise self.layout_error
         return samples.SMALL_MODEL
 
-    def _watch(self, _home, on_change):
+    def _trust(self, _home):
+        return self.trust
+
+    def _watch(self, _home, on_change, on_unpaired):
         outer = self
 
         class Watcher:
             async def start(self):
                 outer.loop = asyncio.get_running_loop()
                 on_change(outer.nodes)
+                on_unpaired(outer.unpaired)
 
             async def close(self):
                 outer.watcher_closed = True
