@@ -34,8 +34,8 @@ def test_what_a_person_may_type(text, host, port):
     "text",
     [
         "", " ", ":", ":80", "host:", "host:0", "host:65536", "host:-1", "host:1a", "host:٣", "a b",
-        "http://host", "host/x", "192.168.1.300", "1.2.3", "::g", "[::1", "[::1]x", "[::1]:", "[]", "fe80::1%", "fe80::1%a b", "-host",
-        "host-", "a..b", "x" * 64, "x." * 130, "host\n", "ho\x00st", "user@host",
+        "http://host", "host/x", "192.168.1.300", "1.2.3", "::g", "[::1", "[::1]x", "[::1]:", "[]", "fe80::1%",
+        "fe80::1%a b", "-host", "host-", "a..b", "x" * 64, "x." * 130, "host\n", "ho\x00st", "user@host",
     ],
 )  # fmt: skip
 def test_what_is_no_address(text):
