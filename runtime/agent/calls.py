@@ -50,7 +50,10 @@ async def call(
     context: ssl.SSLContext,
     body: bytes | None = None,
 ) -> bytes:
-    """One request. Raises :class:`Refused` for an answer that says no, and :class:`NoAnswer` for anything odd."""
+    """One request. Raises :class:`Refused` for an answer that says no, and :class:`NoAnswer` for anything odd.
+
+    A connection that ends after its handshake counts as refused: so ends one whose certificate is not trusted.
+    """
     url = url_of("https", place, path)
     try:
         async with session.request(method, url, data=body, ssl=context, allow_redirects=False) as response:
@@ -64,13 +67,11 @@ async def call(
             if response.status not in {HTTPStatus.OK, HTTPStatus.NO_CONTENT}:
                 raise NoAnswer(f"status {response.status}")
             return bytes(content)
-    except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
+    except (aiohttp.ClientConnectorError, aiohttp.ClientConnectorCertificateError, TimeoutError) as error:
         raise NoAnswer(repr(error)) from error
-    except (aiohttp.ServerDisconnectedError, ssl.SSLError) as error:
-        raise Refused("") from error  # TLS 1.3 tells that our certificate is not trusted after the handshake
-    except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
-        if isinstance(error.__cause__, ssl.SSLError):
-            raise Refused("") from error
+    except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ssl.SSLError) as error:
+        raise Refused("") from error  # TLS 1.3 tells that our certificate is not trusted only after the handshake
+    except (aiohttp.ClientError, OSError, ValueError) as error:
         raise NoAnswer(repr(error)) from error
 
 

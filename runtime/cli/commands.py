@@ -157,8 +157,8 @@ def _add_node_commands(commands: argparse._SubParsersAction[_Parser]) -> None:
     pair.add_argument("--only-here", action="store_true", help="look on this machine alone")
     pair.set_defaults(run=_pair)
 
-    unpair = commands.add_parser("unpair", help="trust a machine no more")
-    unpair.add_argument("node", metavar="NODE", help="its name or the beginning of its id")
+    unpair = commands.add_parser("unpair", help="trust a machine no more, or forget an address")
+    unpair.add_argument("node", metavar="NODE", help="its name, the beginning of its id, or an address that was typed")
     unpair.set_defaults(run=_unpair)
 
 

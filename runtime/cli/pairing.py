@@ -29,8 +29,11 @@ def run_pair(node: str, code: str | None, seconds: float, *, only_here: bool) ->
 
 
 def run_unpair(node: str) -> int:
-    """Trust a node no more."""
+    """Trust a node no more, or look no more at an address that was typed."""
     home = open_home(data_folder())
+    if _forget_address(home, node):
+        sys.stdout.write(f"{node} is not looked at any more.\n")
+        return 0
     found = [one for one in home.trust.paired if _is_meant(node, one.name, one.node_id)]
     if len(found) != 1:
         names = ", ".join(one.name for one in home.trust.paired) or "nobody"
@@ -78,6 +81,19 @@ async def _find(home: Home, node: str, seconds: float, *, only_here: bool) -> tu
         raise PomonaError(f"No node called '{node}' is in sight, and it is no address ({error}).") from None
     AddressBook(home.folder).add(place)
     return place, None
+
+
+def _forget_address(home: Home, text: str) -> bool:
+    """Whether ``text`` was an address that is remembered; then it is not any more."""
+    try:
+        place = parse_address(text)
+    except BadAddress:
+        return False
+    book = AddressBook(home.folder)
+    known = place in book.all()
+    if known:
+        book.remove(place)
+    return known
 
 
 def _is_meant(text: str, name: str, node_id: str) -> bool:
