@@ -82,9 +82,13 @@ def connect(window: Window, bridge: Bridge) -> None:
     window.trust.address_wanted.connect(bridge.add_address)
     bridge.layout_read.connect(window.show_layout)
     bridge.session_message.connect(window.receive)
+    bridge.checks_read.connect(window.show_checks)
+    bridge.check_done.connect(window.show_check_result)
     bridge.trouble.connect(window.show_trouble)
     window.session_wanted.connect(bridge.start_session)
     window.stop_wanted.connect(bridge.stop_session)
+    window.check_wanted.connect(bridge.check)
+    window.check_cancel_wanted.connect(bridge.cancel_check)
     window.asked.connect(bridge.ask)
     window.cancel_wanted.connect(bridge.cancel)
 

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from discovery.address import HostPort
+    from gui.checks import Known
     from runtime.agent.trust_messages import ShownCode
+    from runtime.check.result import CheckResult
     from runtime.cluster.nodes import KnownNode, UnpairedNode
     from runtime.models.layout import ModelLayout
     from runtime.planning.plan import Plan
@@ -76,6 +78,8 @@ class Services:
     trust: Callable[[Path], Trust]
     start_session: Callable[[Plan, Path, Sequence[KnownNode], Path], Awaitable[Session]]
     read_layout: Callable[[Path], ModelLayout]
+    known_checks: Callable[[Path], Known]
+    check: Callable[[Path, Plan], Awaitable[CheckResult]]
 
 
 def real_services() -> Services:
@@ -84,6 +88,8 @@ def real_services() -> Services:
     from discovery.interfaces import all_interfaces
     from runtime.agent.desk import TrustDesk
     from runtime.agent.folder import open_home
+    from runtime.check.process import check_in_process
+    from runtime.check.records import known
     from runtime.cluster.client import SessionClient
     from runtime.cluster.nodes import NodeWatcher
     from runtime.models.planning_layout import read_planning_layout
@@ -91,7 +97,7 @@ def real_services() -> Services:
     def watch(home: Path, on_nodes: OnNodes, on_unpaired: OnUnpaired) -> NodeWatcher:
         return NodeWatcher(open_home(home), on_nodes, on_unpaired, browser=partial(Browser, look=all_interfaces))
 
-    return Services(watch, TrustDesk, SessionClient.start, read_planning_layout)
+    return Services(watch, TrustDesk, SessionClient.start, read_planning_layout, known, check_in_process)
 
 
 class Bridge(QObject):
@@ -104,6 +110,8 @@ class Bridge(QObject):
         code_shown: ``(ShownCode or None, trouble)``: this machine's code, or why there is none.
         layout_read: ``ModelLayout`` of the model folder.
         session_message: ``ServerMessage``; text at 25 Hz and numbers at 10 Hz at most.
+        checks_read: :data:`gui.checks.Known`: what earlier checks of the model found.
+        check_done: The ``CheckResult`` of a check, or None if it was cancelled or failed.
         trouble: A sentence for the person: something failed that belongs to no session.
         stopped: The loop has ended and the thread is about to.
     """
@@ -114,6 +122,8 @@ class Bridge(QObject):
     code_shown = Signal(object, str)
     layout_read = Signal(object)
     session_message = Signal(object)
+    checks_read = Signal(object)
+    check_done = Signal(object)
     trouble = Signal(str)
     stopped = Signal()
 
@@ -127,6 +137,7 @@ class Bridge(QObject):
         self._running = threading.Event()
         self._runner = SessionRunner(self.session_message.emit)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._checking: asyncio.Task[CheckResult] | None = None
         self._thread = threading.Thread(target=self._run_loop, name="pomona-asyncio", daemon=True)
 
     # Called from the window's thread ------------------------------------------------------------------------------
@@ -152,25 +163,11 @@ class Bridge(QObject):
         """Stop an answer."""
         self._submit(self._runner.send(Cancel(request_id)))
 
-    def pair(self, node: UnpairedNode, code: str) -> None:
-        """Pair with a node; ``pairing_over`` follows."""
-        self._submit(self._pair(node, code))
-
-    def remove_node(self, node_id: str) -> None:
-        """Trust a node no more."""
-        self._submit(self._with_trust(lambda trust: trust.remove(node_id)))
-
-    def show_code(self) -> None:
-        """Show a code on this machine; ``code_shown`` follows."""
-        self._submit(self._show_code())
-
-    def hide_code(self) -> None:
-        """Show none any more."""
-        self._submit(self._hide_code())
-
-    def add_address(self, place: HostPort) -> None:
-        """Look for a node there from now on."""
-        self._submit(self._with_trust(lambda trust: trust.add_address(place)))
+    from discovery.address import HostPort
+    from gui.checks import Known
+    from runtime.agent.trust_messages import ShownCode
+    from runtime.check.result import CheckResult
+    from runtime.cluster.nodes import KnownNode, UnpairedNode
 
     @property
     def running(self) -> bool:
@@ -221,6 +218,7 @@ class Bridge(QObject):
         self._spawn(watcher.start())
         await self._stop.wait()
         await self._guarded(self._runner.end())
+        await self._end_check()
         await self._runner.all_closed()
         await self._guarded(watcher.close())
 
@@ -249,6 +247,25 @@ class Bridge(QObject):
 
     async def _read_layout(self, services: Services) -> None:
         self.layout_read.emit(await asyncio.to_thread(services.read_layout, self._model_folder))
+        self.checks_read.emit(await asyncio.to_thread(services.known_checks, self._model_folder))
+
+    async def _check(self, plan: Plan) -> None:
+        services = self._services
+        assert services is not None  # the window only checks what it was told of by them
+        result = None
+        self._checking = asyncio.ensure_future(services.check(self._model_folder, plan))
+        try:
+            await asyncio.wait({self._checking})
+            if not self._checking.cancelled():
+                result = self._checking.result()
+        finally:
+            self._checking = None
+            self.check_done.emit(result)
+
+    async def _end_check(self) -> None:
+        if self._checking is not None:
+            self._checking.cancel()
+            await asyncio.wait({self._checking})
 
     async def _begin_session(self, plan: Plan, nodes: tuple[KnownNode, ...]) -> None:
         services = self._services

@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
+from gui.checks import Badge, badge
 from gui.formatting import bytes_words, count_words
 from gui.icons import icon
 from gui.session import Phase
@@ -51,6 +52,8 @@ class Header(QWidget):
         self._tone = Tone.DIM
         self.title = ElidedLabel("model_name", 20, QFont.Weight.DemiBold)
         self.subtitle = ElidedLabel("model_facts", 12)
+        self.badge = label("verified", 12, QFont.Weight.Medium)
+        self._badge = Badge()
         self.mode = Segmented({"pipeline": "Pipeline", "tensor": "Tensor"}, theme)
         self.mode.setAccessibleName("Mode")
         self.mode.chosen.connect(self.mode_wanted)
@@ -73,6 +76,7 @@ class Header(QWidget):
             upper.addWidget(widget)
         lower.setSpacing(24)
         lower.addWidget(self.subtitle, 2, Qt.AlignmentFlag.AlignTop)
+        lower.addWidget(self.badge, 0, Qt.AlignmentFlag.AlignTop)
         lower.addWidget(self.status, 7)
         column = QVBoxLayout(self)
         column.setContentsMargins(24, 14, 24, 0)
@@ -89,6 +93,7 @@ class Header(QWidget):
             self.subtitle.setText(f"{count} · {bytes_words(layout.weight_bytes)} weights")
         else:
             self.subtitle.setText("No model yet")
+        self._show_badge(badge(store.plan, store.checks))
         self._show_mode(store)
         self._show_even(store)
         self._show_start(store.session.phase, status)
@@ -104,6 +109,13 @@ class Header(QWidget):
         self.mode.set_theme(theme)
         self._ink()
         self._dress_start()
+
+    def _show_badge(self, now: Badge) -> None:
+        self._badge = now
+        self.badge.setText(now.words)
+        self.badge.setVisible(bool(now.words))
+        self.badge.setToolTip(now.tooltip)
+        self.badge.setAccessibleDescription(now.tooltip)
 
     def _show_mode(self, store: Store) -> None:
         refusal = store.tensor_refusal
@@ -157,6 +169,7 @@ class Header(QWidget):
         set_ink(self.subtitle, theme.dim)
         tones = {Tone.BAD: theme.bad, Tone.WARN: theme.warn, Tone.GOOD: theme.good, Tone.BUSY: theme.text}
         set_ink(self.status, tones.get(self._tone, theme.dim))
+        set_ink(self.badge, tones.get(self._badge.tone, theme.dim))
 
     def _on_start(self) -> None:
         if self._active:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gui.window import Window
     from runtime.cluster.nodes import KnownNode, UnpairedNode
 
+CHECK, CANCEL_CHECK = "Check This Split", "Cancel Check"
 _Role = QAction.MenuRole
 
 
@@ -44,6 +45,7 @@ class Menus:
         model.addSeparator()
         self.even = self._action(model, "Even Split", window.store.make_even, "Ctrl+E")
         self.boundary = self._action(model, "Next Boundary", window.focus_next_boundary, "Ctrl+B")
+        self.check = self._action(model, CHECK, window.check_or_cancel, "Ctrl+K")
         model.addSeparator()
         self.chat = self._action(model, "Write to the Model", window.chat.focus_input, "Ctrl+L")
         self.new_chat = self._action(model, "New Chat", window.chat.clear, QKeySequence.StandardKey.New)
@@ -101,6 +103,14 @@ class Menus:
             self._action(menu, name.replace("&", "&&"), does)
         if not entries:
             _allow(self._action(menu, nothing, _nothing), nothing)
+
+    def sync_check(self, status: Status, phase: Phase, *, running: bool) -> None:
+        """Offer to check the split, or to end the check that runs."""
+        self.check.setText(CANCEL_CHECK if running else CHECK)
+        reason = None if status.can_start else status.words
+        if phase is not Phase.IDLE:
+            reason = "Stop the model first: a check needs its memory"
+        _allow(self.check, None if running else reason)
 
     def _sync_undo(self) -> None:
         stack = self._stack

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
+from gui.checks import Checks
 from gui.preview import Preview, make_preview
 from gui.session import SessionState, received, started, stopping
 from gui.split.model import Split, even
@@ -40,6 +41,7 @@ class Store(QObject):
         self.mode: Mode = "pipeline"
         self.session = SessionState()
         self.preview: Preview | None = None
+        self.checks = Checks()
         self.undo_stack = QUndoStack(self)
         self.undo_stack.indexChanged.connect(self._on_undo_index)
         self._seen_nodes: tuple[KnownNode, ...] = ()
@@ -62,6 +64,11 @@ class Store(QObject):
             self._refresh()
         else:
             self._adopt_nodes(nodes)
+
+    def set_checks(self, checks: Checks) -> None:
+        """A check began or ended, or earlier ones were read."""
+        self.checks = checks
+        self.changed.emit()
 
     def receive(self, message: ServerMessage) -> None:
         """The controller said something."""
@@ -154,6 +161,13 @@ class Store(QObject):
         if self.preview is None or not self.nodes:
             return EditorView(layer_count=layer_count)
         return editor_view(self.preview, self.session, layer_count)
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan that runs, or that Start would launch."""
+        if self.session.active:
+            return self.session.plan
+        return self.preview.plan if self.preview else None
 
     @property
     def tensor_refusal(self) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import Qt, Signal, Slot
@@ -18,13 +19,16 @@ from gui.split.editor import SplitEditor
 from gui.status import status
 from gui.store import Store
 from gui.widgets.banner import Banner
+from runtime.check.result import sentence
 from runtime.cluster.messages import Ended, Failed, Finished, Rejected, ServerMessage, Text, Throughput
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QCloseEvent
 
     from gui.appearance import Appearance
+    from gui.checks import Known
     from gui.theme import Theme
+    from runtime.check.result import CheckResult
     from runtime.cluster.nodes import KnownNode, UnpairedNode
     from runtime.models.layout import ModelLayout
     from runtime.planning.plan import Mode, Plan
@@ -48,6 +52,8 @@ class Window(QMainWindow):
     Signals:
         session_wanted: ``(Plan, tuple[KnownNode, ...])``: start this plan on these nodes.
         stop_wanted: End the session.
+        check_wanted: A :class:`runtime.planning.plan.Plan` to compare with the whole model.
+        check_cancel_wanted: The check shall end.
         asked: A :class:`runtime.cluster.messages.Chat` for the model.
         cancel_wanted: The request id of an answer to stop.
         closed: The person closed the window, and confirmed it if a session was running.
@@ -55,6 +61,8 @@ class Window(QMainWindow):
 
     session_wanted = Signal(object, object)
     stop_wanted = Signal()
+    check_wanted = Signal(object)
+    check_cancel_wanted = Signal()
     asked = Signal(object)
     cancel_wanted = Signal(str)
     closed = Signal()
@@ -165,6 +173,18 @@ class Window(QMainWindow):
         elif isinstance(message, Ended):
             self.chat.session_over("The session was stopped before the answer was complete.")
 
+    @Slot(object)
+    def show_checks(self, known: Known) -> None:
+        """What earlier checks of this model found."""
+        self.store.set_checks(replace(self.store.checks, known=known))
+
+    @Slot(object)
+    def show_check_result(self, result: CheckResult | None) -> None:
+        """A check is over; without a result it was cancelled, or its trouble is told otherwise."""
+        self.store.set_checks(self.store.checks.finished(result))
+        if result is not None and not result.identical:
+            self.banner.say(sentence(result))
+
     @Slot(str)
     def show_trouble(self, words: str) -> None:
         """Something failed that belongs to no session."""
@@ -177,6 +197,8 @@ class Window(QMainWindow):
         plan: Plan | None = self.store.begin_session()
         if plan is not None:
             self.banner.say("")
+            if self.store.checks.running is not None:
+                self.check_cancel_wanted.emit()  # the session needs the memory
             self.session_wanted.emit(plan, self.store.nodes)
 
     def stop_session(self) -> None:
@@ -184,6 +206,15 @@ class Window(QMainWindow):
         if self.store.session.phase in {Phase.LOADING, Phase.RUNNING}:
             self.store.end_session()
             self.stop_wanted.emit()
+
+    def check_or_cancel(self) -> None:
+        """Compare the split that is shown with the whole model; or end the check that runs."""
+        if self.store.checks.running is not None:
+            self.check_cancel_wanted.emit()
+        elif (plan := self.store.plan) is not None and not self.store.session.active:
+            self.banner.say("")
+            self.store.set_checks(replace(self.store.checks, running=plan))
+            self.check_wanted.emit(plan)
 
     def focus_next_boundary(self) -> None:
         """Give the keyboard to the next boundary, also on a Mac whose Tab key stops at text fields only."""
@@ -210,6 +241,7 @@ class Window(QMainWindow):
         self.speed.set_running(running=store.session.phase is Phase.RUNNING)
         self.menus.sync(now, store.session.phase, even_reason=self.header.even_reason)
         self.menus.show_nodes(store.nodes)
+        self.menus.sync_check(now, store.session.phase, running=store.checks.running is not None)
 
     def _on_theme_changed(self, theme: Theme) -> None:
         for part in (self.header, self.banner, self.editor, self.nearby, self.speed, self.chat):

@@ -19,8 +19,10 @@ settings.load_profile("pomona")
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from tests.runtime.engine.ring import Ring
 
 
 @pytest.fixture(scope="session")
@@ -49,3 +51,21 @@ def own_agents(tmp_path) -> Iterator[Agents]:
     """Three virtual nodes that the test may kill."""
     with temporary_home() as home, VirtualNodes(virtual_nodes(3), home, tmp_path / "log") as nodes:
         yield Agents(home, nodes.started())
+
+
+@pytest.fixture(scope="session")
+def ring() -> Iterator[Callable[[int], Ring]]:
+    """MLX rings by their size, each started once. Only one runs at a time: a rank that waits in MLX's ring spins."""
+    from tests.runtime.engine.ring import Ring  # brings mlx, which tests of the window do without
+
+    rings: dict[int, Ring] = {}
+
+    def of(size: int) -> Ring:
+        for other in rings.values():
+            if other.size != size:
+                other.close()
+        return rings.setdefault(size, Ring(size))
+
+    yield of
+    for each in rings.values():
+        each.close()

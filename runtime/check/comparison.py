@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 
+from runtime.check.result import CheckResult, split_of, versions
 from runtime.check.runs import run_split, run_whole
-from runtime.planning.plan import Mode  # msgspec resolves the annotation when it decodes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,23 +25,6 @@ _TIMES_ROUNDING = 8.0
 """A tensor group rounds its partial sums at every layer, each about as much as one weight is rounded."""
 
 
-class CheckResult(msgspec.Struct, frozen=True):
-    """What a check found, or why there was none."""
-
-    model: str
-    split: tuple[int, ...]
-    """Layers of each stage, or of each rank in tensor mode: all of them."""
-    mode: Mode
-    versions: dict[str, str]
-    identical: bool = False
-    """Pipeline: bit for bit. Tensor: equal tokens, and logits as near as the weights' dtype allows."""
-    max_abs_difference: float | None = None
-    """The largest between two logits."""
-    prefill_tokens: int = 0
-    decode_tokens: int = 0
-    refusal: str = ""
-
-
 async def check_plan(folder: Path, plan: Plan) -> CheckResult:
     """Run ``plan`` and then the whole model. Raises :class:`PomonaError` if one of them cannot be run."""
     split = await run_split(plan, folder, PROMPT, DECODE_TOKENS)
@@ -56,7 +37,7 @@ async def check_plan(folder: Path, plan: Plan) -> CheckResult:
         is_near = difference == 0 and split.logits.tobytes() == whole.logits.tobytes()
     return CheckResult(
         plan.model,
-        tuple(stage.layer_count for stage in plan.stages for _rank in stage.ranks),
+        split_of(plan),
         plan.mode,
         versions(),
         is_near and split.tokens == whole.tokens,
@@ -64,11 +45,6 @@ async def check_plan(folder: Path, plan: Plan) -> CheckResult:
         PREFILL_TOKENS,
         DECODE_TOKENS,
     )
-
-
-def versions() -> dict[str, str]:
-    """What a result depends on."""
-    return {name: version(name) for name in ("pomona", "mlx", "mlx-lm")}
 
 
 def _tolerance(whole: Run) -> float:

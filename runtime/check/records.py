@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from runtime.check.comparison import CheckResult, versions
+from runtime.check.result import CheckResult, versions
 from runtime.models.config import CONFIG_NAME
 from runtime.models.demo import cache_folder
 from runtime.models.weight_files import WEIGHTS_PATTERN
@@ -25,27 +25,39 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_MOST = 1000
+"""Results of one model; the oldest go."""
+
 
 def keep(folder: Path, result: CheckResult) -> None:
-    """Keep a result in place of an older one of the same split. A cache that cannot be written is no failure."""
-    others = [kept for kept in _results(folder) if (kept.mode, kept.split) != (result.mode, result.split)]
+    """Keep a result in place of an older one of the same split with the same versions.
+
+    A cache that cannot be written is no failure.
+    """
+    others = [kept for kept in _results(folder) if _kind(kept) != _kind(result)]
     path = _path(folder)
     partial = path.with_suffix(f".{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(msgspec.json.encode([*others, result]))
+        partial.write_bytes(msgspec.json.encode([*others, result][-_MOST:]))
         partial.replace(path)
     except OSError as error:
         _log.warning("the result could not be kept: %s", error)
 
 
+def known(folder: Path) -> dict[tuple[Mode, tuple[int, ...]], CheckResult]:
+    """What checks with the installed versions found, by mode and split."""
+    now = versions()
+    return {(result.mode, result.split): result for result in _results(folder) if result.versions == now}
+
+
 def verified(folder: Path, mode: Mode, split: Sequence[int]) -> CheckResult | None:
     """What a check of this split with the installed versions found, if there was one."""
-    now = versions()
-    for result in _results(folder):
-        if result.mode == mode and result.split == tuple(split) and result.versions == now:
-            return result
-    return None
+    return known(folder).get((mode, tuple(split)))
+
+
+def _kind(result: CheckResult) -> tuple[Mode, tuple[int, ...], dict[str, str]]:
+    return result.mode, result.split, result.versions
 
 
 def _results(folder: Path) -> list[CheckResult]:

@@ -7,7 +7,6 @@ compute the very same thing, whatever either of them would have chosen.
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -87,42 +86,45 @@ async def run_whole(folder: Path, split: Run, *, rounded: bool) -> Run:
     Raises :class:`PomonaError` if it cannot be run.
     """
     request = WholeRequest(str(folder), split.chunks, split.tokens[:-1], rounded)
-    return await asyncio.to_thread(_whole, request)
-
-
-def _whole(request: WholeRequest) -> Run:
     with tempfile.TemporaryDirectory(prefix="pomona-check-") as scratch:
-        source, target = Path(scratch, "request.json"), Path(scratch, "result.npz")
-        source.write_bytes(msgspec.json.encode(request))
-        run_engine("whole_model", str(source), str(target))
+        target = str(Path(scratch, "result.npz"))
+        await _run_engine("whole_model", _written(request, Path(scratch)), target)
         with np.load(target) as result:
             rounded_logits = result["rounded_logits"] if request.rounded else None
             return Run(tuple(result["tokens"].tolist()), result["logits"], request.chunks, rounded_logits)
 
 
-def random_model(config: Path, folder: Path) -> None:
+def _written(request: WholeRequest, folder: Path) -> str:
+    path = folder / "request.json"
+    path.write_bytes(msgspec.json.encode(request))
+    return str(path)
+
+
+async def random_model(config: Path, folder: Path) -> None:
     """Write a model with random weights for a ``config.json``, in a child process.
 
     Raises :class:`PomonaError` with mlx-lm's reason if there is no such model.
     """
-    run_engine("random_model", str(config), str(folder))
+    await _run_engine("random_model", str(config), str(folder))
 
 
-def run_engine(module: str, *arguments: str) -> None:
-    """Run a module of the engine as a child process, because this one must not import mlx."""
-    command = [sys.executable, "-m", f"runtime.engine.{module}", *arguments]
+async def _run_engine(module: str, *arguments: str) -> None:
+    """Run a module of the engine as a child process, because this one must not import mlx. Cancelling ends it."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-P", "-m", f"runtime.engine.{module}", *arguments,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            timeout=_CHILD_SECONDS,
-            check=False,
-            text=True,
-        )
-    except subprocess.TimeoutExpired as error:
+        async with asyncio.timeout(_CHILD_SECONDS):
+            _, said = await process.communicate()
+    except TimeoutError as error:
         raise PomonaError(f"The whole model took more than {_CHILD_SECONDS / 60:.0f} minutes.") from error
-    if done.returncode:
-        words = done.stderr.strip().splitlines()
-        raise PomonaError(words[-1] if words else f"{module} ended with status {done.returncode}.")
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        words = said.decode(errors="replace").strip().splitlines()
+        raise PomonaError(words[-1] if words else f"{module} ended with status {process.returncode}.")

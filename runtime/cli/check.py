@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from runtime.check.comparison import CheckResult, check_plan, versions
+from runtime.check.comparison import check_plan
 from runtime.check.records import keep
+from runtime.check.result import CheckResult, sentence, versions
 from runtime.check.runs import random_model
 from runtime.errors import PomonaError
 from runtime.models.config import parse_settings
 from runtime.models.demo import demo_model_folder
 from runtime.models.layout import read_layout
-from runtime.models.pipeline_mode import unknown_model
+from runtime.models.pipeline_mode import pipeline_refusal, unknown_model
+from runtime.models.tensor_mode.refusal import MAX_RANKS, tensor_refusal
 from runtime.planning.plan import PlanNode, Refusal, make_plan
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from runtime.models.layout import ModelLayout
     from runtime.planning.plan import Mode, Plan
 
 EXIT_IDENTICAL, EXIT_DIFFERENT, EXIT_REFUSED = 0, 1, 2
 _ENOUGH_BYTES = 1 << 50
-"""Whether the ranks fit this machine's memory is for the person to know who checks."""
+"""The budget of each rank: all of them are on this machine, which has room for the whole model or is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +69,48 @@ def _check(options: CheckOptions, stack: ExitStack) -> CheckResult:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pomona-check-")))
         folder = scratch / (given.parent.name if given.stem == "config" else given.stem)
         settings = parse_settings(given.read_bytes(), str(given))
-        if reason := unknown_model(settings, folder.name):
+        if reason := unknown_model(settings, folder.name) or _refusal(settings, folder.name, options):
             raise PomonaError(reason)
-        random_model(given, folder)
+        asyncio.run(random_model(given, folder))
     else:
         folder = demo_model_folder() if options.model == "demo" else given
-    result = asyncio.run(check_plan(folder, _plan(folder, options)))
+    layout = read_layout(folder)
+    plan = _plan(layout, options)
+    if reason := _too_large(layout):
+        raise PomonaError(reason)
+    result = asyncio.run(check_plan(folder, plan))
     if not is_bare:
         keep(folder, result)
     return result
 
 
-def _plan(folder: Path, options: CheckOptions) -> Plan:
+def _refusal(settings: Mapping[str, Any], name: str, options: CheckOptions) -> str:
+    """What the plan would be refused for, before random weights are made."""
+    if options.mode == "tensor":
+        is_usual = options.split is None and options.rank_count <= MAX_RANKS
+        return (is_usual and tensor_refusal(settings, options.rank_count, name)) or ""
+    stage_count = sum(part > 0 for part in options.split) if options.split else options.rank_count
+    return pipeline_refusal(settings, name) if stage_count > 1 else ""
+
+
+def _plan(layout: ModelLayout, options: CheckOptions) -> Plan:
     count = len(options.split) if options.split else options.rank_count
     nodes = [PlanNode(f"rank{index}", f"rank {index}", _ENOUGH_BYTES) for index in range(count)]
-    plan = make_plan(read_layout(folder), nodes, options.split, options.mode)
+    plan = make_plan(layout, nodes, options.split, options.mode)
     if isinstance(plan, Refusal):
         raise PomonaError(plan.reason)
     return plan
+
+
+def _too_large(layout: ModelLayout) -> str:
+    """Why this machine cannot run the whole model, which a split is compared with."""
+    memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if layout.weight_bytes < memory_bytes:
+        return ""
+    return (
+        f"{layout.name} takes {layout.weight_bytes / 2**30:.0f} GB and this machine has {memory_bytes / 2**30:.0f} GB, "
+        "so the whole model cannot run here to compare with: check its config.json with fewer layers instead."
+    )
 
 
 def _say(result: CheckResult, *, as_json: bool) -> None:
@@ -90,17 +120,8 @@ def _say(result: CheckResult, *, as_json: bool) -> None:
             del said["refusal"]
         sys.stdout.write(msgspec.json.encode(said).decode() + "\n")
         return
+    words = sentence(result)
     if result.refusal:
-        sys.stderr.write(f"pomona: {result.refusal}\n")
-        return
-    split = ",".join(map(str, result.split))
-    tokens = f"{result.prefill_tokens} prompt tokens and {result.decode_tokens} more"
-    if result.identical:
-        how = "bit for bit" if result.max_abs_difference == 0 else f"logits within {result.max_abs_difference:.2g}"
-        sys.stdout.write(f"{result.model} in {result.mode} mode over {split} is the whole model: {how}, {tokens}.\n")
+        sys.stderr.write(f"pomona: {words}\n")
     else:
-        apart = "NaN" if result.max_abs_difference is None else f"{result.max_abs_difference:.3g}"
-        sys.stdout.write(
-            f"{result.model} in {result.mode} mode over {split} is NOT the whole model: logits differ by {apart} "
-            f"({tokens}).\n"
-        )
+        sys.stdout.write(f"{words}\n")

@@ -96,10 +96,16 @@ class ScriptedServices:
         self.watcher_closed = False
         self.cancelled = False
         self.layout_error: Exception | None = None
+        self.known_checks = {}
+        self.known_reads = 0
+        self.checked = []
+        self.check_result = None  # the check goes on until it is cancelled
         self.loop: asyncio.AbstractEventLoop | None = None
 
     def services(self) -> Services:
-        return Services(self._watch, self._trust, self._start_session, self._read_layout)
+        return Services(
+            self._watch, self._trust, self._start_session, self._read_layout, self._known_checks, self._check
+        )
 
     def on_loop(self, does, *arguments) -> None:
         """Do something in the bridge's thread."""
@@ -110,6 +116,18 @@ class ScriptedServices:
         if self.layout_error is not None:
             raise self.layout_error
         return samples.SMALL_MODEL
+
+    def _known_checks(self, _folder):
+        self.known_reads += 1
+        return self.known_checks
+
+    async def _check(self, _folder, plan):
+        self.checked.append(plan)
+        if isinstance(self.check_result, PomonaError):
+            raise self.check_result
+        if self.check_result is None:
+            await asyncio.Event().wait()
+        return self.check_result
 
     def _trust(self, _home):
         return self.trust

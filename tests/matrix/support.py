@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +15,8 @@ from tests.matrix.configs import CONFIGS
 from tests.matrix.staged import SPLITS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tests.matrix.variant import Config
 
 PAGE = Path(__file__).parents[2] / "docs" / "support-matrix.md"
@@ -20,7 +24,6 @@ NEEDS_METAL = ("bitnet", "muse_spark")
 """Their kernels exist for Metal alone; checked by structure (without_metal.py)."""
 
 IDENTICAL = "bit-identical"
-_GROUP_SIZES = (2, 3, 4)
 _ENDINGS = ("; use pipeline mode.", "; choose another number of nodes or pipeline mode.")
 
 
@@ -29,27 +32,43 @@ def refusal(config: Config) -> str:
     return unknown_model(config, "It") or pipeline_refusal(config, "It")
 
 
-def pipeline_column(model_type: str, measured: dict[str, str]) -> str:
-    """What was ``measured`` of each variant, as one cell."""
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the matrix found, by model type and variant."""
+
+    stages: dict[str, dict[str, str]] = field(default_factory=partial(defaultdict, dict))
+    """Of pipelines, in words."""
+    shares: dict[str, dict[str, set[int]]] = field(default_factory=partial(defaultdict, partial(defaultdict, set)))
+    """Of tensor groups: how many ranks computed what the whole model computes."""
+
+
+def pipeline_column(model_type: str, found: Mapping[str, str]) -> str:
+    """What was ``found`` of each variant, as one cell."""
     if model_type in NEEDS_METAL:
         return "by structure; its numbers need Metal"
-    said = {variant: measured.get(variant, "not measured") for variant in CONFIGS[model_type]}
+    said = {variant: found.get(variant, "not measured") for variant in CONFIGS[model_type]}
     if len(set(said.values())) == 1:
         return next(iter(said.values()))
     return "; ".join(f"{variant}: {words}" for variant, words in said.items())
 
 
-def tensor_column(model_type: str) -> str:
-    """Group sizes that can share the layers of the tiny configurations, or why none can."""
-    cells = {variant: _groups(config) for variant, config in CONFIGS[model_type].items()}
-    common, _count = Counter(cells.values()).most_common(1)[0]
-    others = [f"{variant}: {cell}" for variant, cell in cells.items() if cell != common]
-    return "; ".join([common, *others])
+def tensor_column(model_type: str, found: Mapping[str, set[int]]) -> str:
+    """How many ranks shared it and computed the same, or why none can."""
+    sizes = sorted(set[int]().union(*found.values()))
+    refused = {
+        variant: f"no: {_reason(config)}" for variant, config in CONFIGS[model_type].items() if variant not in found
+    }
+    if not sizes:
+        return next(iter(refused.values()))
+    return "; ".join([", ".join(map(str, sizes)), *(f"{variant}: {words}" for variant, words in refused.items())])
 
 
-def page(measured: dict[str, dict[str, str]]) -> str:
-    """The whole page, from what was measured of each type's variants."""
-    cells = [(pipeline_column(name, measured.get(name, {})), tensor_column(name)) for name in CONFIGS]
+def page(found: Measured) -> str:
+    """The whole page, from what was measured."""
+    cells = [
+        (pipeline_column(name, found.stages.get(name, {})), tensor_column(name, found.shares.get(name, {})))
+        for name in CONFIGS
+    ]
     rows = [
         f"| {name} | {', '.join(its)} | {pipeline} | {tensor} |"
         for (name, its), (pipeline, tensor) in zip(CONFIGS.items(), cells, strict=True)
@@ -65,10 +84,12 @@ Every model type of mlx-lm is there, as tiny models of seven layers with random 
 **Pipeline:** {identical} of {len(rows)} types. Each stage is loaded by itself from the model's folder and run as a
 worker runs it, over the splits {splits}; the prompt goes in by two chunks, then tokens are decoded.
 *{IDENTICAL.capitalize()}* means that all logits have the very bits that mlx-lm alone computes with the whole model.
-A boundary may lie between any two layers.
+A boundary may lie between any two layers. Each kind of layer also runs over worker processes.
 
-**Tensor:** {shared} types. The column has the sizes out of 2, 3 and 4 ranks that can share the layers of these tiny
-models, which have 4 attention heads and mostly 2 key-value heads. For a real model they follow from its `config.json`.
+**Tensor:** {shared} types. The column has the numbers of ranks that shared the layers over MLX's ring, and chose the
+tokens of the whole model from logits that differ by rounding alone: every variant on two ranks, every type on three,
+every kind of layer on four. Where the tiny model has too few heads or features for so many ranks, one with more was
+taken. Which numbers can share a real model follows from its `config.json`; the others are refused.
 
 | type | variants | pipeline | tensor |
 | --- | --- | --- | --- |
@@ -87,12 +108,14 @@ def rows_of(text: str) -> dict[str, str]:
     return {line.split("|")[1].strip(): line for line in lines}
 
 
-def _groups(config: Config) -> str:
-    reasons = [tensor_refusal(config, size, "It") for size in _GROUP_SIZES]
-    sizes = [str(size) for size, reason in zip(_GROUP_SIZES, reasons, strict=True) if reason is None]
-    if sizes:
-        return ", ".join(sizes)
-    words = reasons[0] or ""
+def changed_rows(before: str, after: str) -> list[str]:
+    """The model types whose rows differ between two pages."""
+    old, new = rows_of(before), rows_of(after)
+    return sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
+
+
+def _reason(config: Config) -> str:
+    words = tensor_refusal(config, 2, "It") or "not measured"
     for ending in _ENDINGS:
         words = words.removesuffix(ending)
-    return f"no: {words.removeprefix('It ')}"
+    return words.removeprefix("It ")

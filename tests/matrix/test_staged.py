@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections import defaultdict
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,14 +11,18 @@ from typing import TYPE_CHECKING, Any
 import mlx.core as mx
 import pytest
 
+from runtime.engine.handover import Handover
+from runtime.engine.layer_calls import LayerCall
+from runtime.engine.load import build_stage
 from runtime.models.layout import read_layout
 from runtime.planning.plan import stage_weight_bytes
 from tests.matrix import support
 from tests.matrix.configs import CONFIGS, all_variants
 from tests.matrix.staged import SPLITS, UNASKED_BYTES, held_bytes, in_stages, saved, whole
+from tests.matrix.support import Measured
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from tests.matrix.variant import Config
 
@@ -44,7 +47,40 @@ def test_one_split_of_each_type_is_the_whole_model(config, split, tmp_path):
 def test_the_page_is_of_the_installed_versions_and_has_every_type():
     text = support.PAGE.read_text()
     assert support.versions() in text, "run make matrix: it tells which rows an upgrade changes"
-    assert support.rows_of(text).keys() == CONFIGS.keys()
+    rows = support.rows_of(text)
+    assert rows.keys() == CONFIGS.keys()
+    cells = [line.split("|") for line in rows.values()]
+    assert sum(support.IDENTICAL in pipeline for _, _, _, pipeline, _, _ in cells) >= 108
+    assert sum(tensor.strip()[0].isdigit() for _, _, _, _, tensor, _ in cells) >= 40
+    assert not [row for row in rows.values() if "differs" in row or "not measured" in row]
+
+
+def test_a_row_that_an_upgrade_changes_is_found():
+    text = support.PAGE.read_text()
+    worse = Measured()
+    worse.stages["llama"]["tied"] = "differs over [(3, 4)]"
+    assert support.changed_rows(text, text) == []
+    assert "differs over [(3, 4)]" in support.rows_of(support.page(worse))["llama"]
+    assert "llama" in support.changed_rows(text, support.page(worse))
+    assert support.changed_rows(text, text.replace("| qwen2 | ", "| qwen9 | ")) == ["qwen2", "qwen9"]
+
+
+def test_every_layer_runs_on_one_stage_and_once(monkeypatch, tmp_path):
+    folder = saved(CONFIGS["qwen2"]["untied"], tmp_path / "model")
+    ran: list[int] = []
+    real = LayerCall.run
+
+    def run(call: LayerCall) -> Any:
+        ran.append(call.index)
+        return real(call)
+
+    monkeypatch.setattr(LayerCall, "run", run)
+    monkeypatch.setattr(Handover, "every_call", True)
+    for first, end in [(0, 4), (4, 7), (0, 1), (1, 2), (2, 7)]:
+        stage = build_stage(folder, first, end, None)
+        ran.clear()
+        stage.warm_up()
+        assert ran == list(range(first, end))
 
 
 @pytest.mark.parametrize("mixed", [False, True], ids=["all alike", "norms in float32"])
@@ -66,34 +102,15 @@ def test_half_precision_crosses_a_boundary_as_it_is(dtype, mixed, tmp_path):
 @pytest.mark.timeout(900)
 def test_every_split_of_every_variant_is_the_whole_model(name, variant, config, tmp_path, measured):
     if reason := support.refusal(config):
-        measured[name][variant] = f"refused: {reason.removeprefix('It ')}"
+        measured.stages[name][variant] = f"refused: {reason.removeprefix('It ')}"
     elif name in support.NEEDS_METAL:
         script = [sys.executable, "-m", "tests.matrix.without_metal", name]
         subprocess.run(script, cwd=ROOT, check=True)
     else:
         different = differing(config, SPLITS, tmp_path / "model")
-        measured[name][variant] = f"differs over {different}" if different else support.IDENTICAL
+        measured.stages[name][variant] = f"differs over {different}" if different else support.IDENTICAL
         assert not different
         assert misplanned(tmp_path / "model") == []
-
-
-@pytest.fixture(scope="session")
-def measured(request: pytest.FixtureRequest) -> Iterator[dict[str, dict[str, str]]]:
-    """What the matrix found; written down at the end if all of it ran."""
-    found: dict[str, dict[str, str]] = defaultdict(dict)
-    before = support.PAGE.read_text() if support.PAGE.exists() else ""
-    yield found
-    if sum(MATRIX_TEST in item.name for item in request.session.items) < len(VARIANTS):
-        return
-    text = support.page(found)
-    support.PAGE.parent.mkdir(exist_ok=True)
-    support.PAGE.write_text(text)
-    old, new = support.rows_of(before), support.rows_of(text)
-    changed = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
-    assert not changed, f"{support.PAGE.name} changed for {', '.join(changed)}; look at it, then commit it"
-
-
-MATRIX_TEST = test_every_split_of_every_variant_is_the_whole_model.__name__
 
 
 def misplanned(folder: Path, split: Sequence[int] = (3, 2, 2)) -> list[tuple[int, int]]:

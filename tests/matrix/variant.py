@@ -47,6 +47,12 @@ def text(
         **changes,
     }
     if bits is not None:
+        # Two quantization groups or more of features, which two ranks can share.
+        config |= {
+            key: -(-size // (2 * _GROUP_SIZE)) * 2 * _GROUP_SIZE
+            for key, size in config.items()
+            if key.endswith("intermediate_size")
+        }
         named = {module: {"group_size": _GROUP_SIZE, "bits": its} for module, its in (mixed or {}).items()}
         config["quantization"] = {"group_size": _GROUP_SIZE, "bits": bits, **named}
     return config

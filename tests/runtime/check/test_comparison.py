@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from runtime.check import comparison, records
-from runtime.check.comparison import CheckResult, check_plan, versions
+from runtime.check.comparison import check_plan
+from runtime.check.result import CheckResult, versions
 from runtime.check.runs import Run
 from runtime.errors import PomonaError
 from tests.matrix.configs import CONFIGS

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runtime.check.comparison import CheckResult, versions
+from runtime.check.result import CheckResult, versions
 from runtime.cli import check
 from runtime.cli.check import CheckOptions, run_check
 from tests.matrix.configs import CONFIGS

@@ -2,94 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from runtime.models.layout import read_layout
-from runtime.models.tensor_mode.bytes import is_divided
-from runtime.models.tensor_mode.refusal import divides_head, tensor_refusal
-from runtime.models.tensor_mode.types import ALIASES, SHARINGS, WRAPPERS
+from runtime.models.tensor_mode.refusal import tensor_refusal
 from runtime.planning.plan import Plan, PlanNode, make_plan
-from tests.matrix.configs import CONFIGS, all_variants
-from tests.runtime.engine.ring import Ring
+from tests.matrix.configs import CONFIGS
+from tests.matrix.shared import KINDS, MANY_REFUSED, assert_identical, shareable
 from tests.runtime.engine.tiny import build, grown, save
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-FLOAT32_TOLERANCE = 1e-4
-"""In standard deviations of the logits."""
-_LAYER = re.compile(r".*?\b(?:layers|h|blocks)\.\d+\.")
+    from tests.runtime.engine.ring import Ring
 
-
-@pytest.fixture(scope="session")
-def ring() -> Iterator[Callable[[int], Ring]]:
-    """Rings by their size, each started once. Only one runs at a time: a rank that waits in MLX's ring spins."""
-    rings: dict[int, Ring] = {}
-
-    def of(size: int) -> Ring:
-        for other in rings.values():
-            if other.size != size:
-                other.close()
-        return rings.setdefault(size, Ring(size))
-
-    yield of
-    for each in rings.values():
-        each.close()
-
-
-def shareable(config: dict[str, Any], ranks: int) -> dict[str, Any]:
-    """``config``, with more heads and features if it takes that for so many ranks to share them."""
-    for factor in (1, 2, 3, 4, 9):
-        larger = grown(config, factor)
-        if tensor_refusal(larger, ranks) is None:
-            return larger
-    pytest.fail(f"refused at any size: {tensor_refusal(config, ranks)}")
-
-
-def assert_identical(answers: list[dict[str, Any]]) -> None:
-    """Every rank has the whole model's tokens and its logits, up to rounding.
-
-    Models with recurrent layers blow rounding up, so the whole model with weights moved by the rounding of a float32
-    is the measure.
-    """
-    for answer in answers:
-        assert "error" not in answer, answer.get("trace", answer["error"])
-        assert answer["shared_tokens"] == answer["tokens"]
-        assert answer["difference"] <= max(FLOAT32_TOLERANCE, 5 * answer["rounding"])
-        assert answer["rounding"] < 0.01, "a model this sensitive proves nothing"
-
-
-KINDS = {
-    "llama": ("llama", "untied"),
-    "llama, tied": ("llama", "tied"),
-    "llama, 4 bits": ("llama", "four bits"),
-    "llama, 8 bits": ("llama", "eight bits"),
-    "llama, mixed bits": ("llama", "mixed bits"),
-    "qwen3-moe": ("qwen3_moe", "some dense"),
-    "qwen3-moe, mixed bits": ("qwen3_moe", "mixed bits"),
-    "qwen3-next": ("qwen3_next", "full every fourth"),
-    "qwen3-next, 4 bits": ("qwen3_next", "four bits"),
-    "qwen3.5": ("qwen3_5", "text untied"),
-    "qwen3.5, pictures": ("qwen3_5", "pictures tied"),
-    "qwen3.5-moe": ("qwen3_5_moe", "text"),
-    "qwen3.5-moe, pictures": ("qwen3_5_moe", "pictures"),
-    "qwen3.5-moe, 4 bits": ("qwen3_5_moe", "four bits"),
-    "deepseek-v3.2": ("deepseek_v32", "experts"),
-    "gpt-oss": ("gpt_oss", "sliding"),
-    "gemma3, pictures": ("gemma3", "sliding"),
-    "gemma3, 4 bits": ("gemma3_text", "four bits"),
-    "phi3": ("phi3", "untied"),
-    "phi3, 4 bits": ("phi3", "four bits"),
-    "granite": ("granite", "untied"),
-    "olmo2": ("olmo2", "untied"),
-    "gpt-neox, heads side by side": ("gpt_neox", "parallel"),
-    "qwen2-vl": ("qwen2_vl", "tied"),
-}
 ON_THREE_RANKS = ("llama", "qwen3-next", "qwen3.5-moe, 4 bits", "phi3")
 
 
@@ -141,9 +71,6 @@ def assert_right_unless_refused(ring: Callable[[int], Ring], config: dict[str, A
     assert_identical(answers)
 
 
-MANY_REFUSED = (HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.filter_too_much)
-
-
 @settings(max_examples=8, suppress_health_check=MANY_REFUSED)
 @given(config=tiny_models())
 def test_whatever_is_not_refused_is_right(ring, config):
@@ -189,39 +116,6 @@ def test_three_ranks_do_too(ring, kind):
     assert_identical(ring(3).compare(shareable(CONFIGS[model_type][variant], 3)))
 
 
-# The long matrix -----------------------------------------------------------------------------------------------------
-
-REFUSED_VARIANTS = {
-    ("gpt_bigcode", "tied"),  # a single key-value head
-    ("granitemoehybrid", "dense"),  # Mamba layers
-    ("granitemoehybrid", "experts"),
-}
-SHARED_VARIANTS = [
-    (name, variant)
-    for name, variant, config in all_variants()
-    if (inside := ALIASES.get(config["model_type"], config["model_type"])) in {*SHARINGS, *WRAPPERS}
-    and (inside, variant) not in REFUSED_VARIANTS
-]
-
-
-ONE_OF_EACH_TYPE = list({name: (name, variant) for name, variant in reversed(SHARED_VARIANTS)}.values())
-
-
-@pytest.mark.matrix
-@pytest.mark.parametrize(
-    ("ranks", "model_type", "variant"),
-    [(2, *each) for each in SHARED_VARIANTS] + [(3, *each) for each in ONE_OF_EACH_TYPE],
-    ids=str,
-)
-def test_the_matrix(ring, ranks, model_type, variant):
-    config = shareable(CONFIGS[model_type][variant], ranks)
-    answers = ring(ranks).compare(config)
-    assert_identical(answers)
-    for answer in answers:
-        planned = sum(count // ranks if _is_shared(name, config) else count for name, count in answer["sizes"].items())
-        assert answer["held_bytes"] == pytest.approx(planned, rel=0.01)
-
-
 @pytest.mark.matrix
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("ranks", [2, 3])
@@ -232,26 +126,3 @@ def test_whatever_is_not_refused_is_right_in_many_more_cases(ring, ranks):
         assert_right_unless_refused(ring, config, ranks)
 
     check()
-
-
-@pytest.mark.matrix
-@pytest.mark.parametrize("kind", KINDS)
-def test_four_ranks_do_too(ring, kind):
-    model_type, variant = KINDS[kind]
-    assert_identical(ring(4).compare(shareable(CONFIGS[model_type][variant], 4)))
-
-
-@pytest.mark.matrix
-def test_granite_4_with_experts_and_without_mamba(ring):
-    config = {**CONFIGS["granitemoehybrid"]["experts"], "layer_types": ["attention"] * 7}
-    assert_identical(ring(2).compare(shareable(config, 2)))
-
-
-def test_more_than_ninety_types_are_in_the_matrix():
-    assert len({name for name, _variant in SHARED_VARIANTS} & {*SHARINGS, *WRAPPERS}) > 90
-
-
-def _is_shared(name: str, config: dict[str, Any]) -> bool:
-    if (layer := _LAYER.match(name)) is not None:
-        return is_divided(name[layer.end() :])
-    return "lm_head" in name and divides_head(config)
