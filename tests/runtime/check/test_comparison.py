@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -13,10 +15,16 @@ from runtime.check.comparison import check_plan
 from runtime.check.result import CheckResult, versions
 from runtime.check.runs import Run
 from runtime.errors import PomonaError
+from runtime.models.safetensors_header import read_header
 from tests.matrix.configs import CONFIGS
 from tests.matrix.staged import saved
 from tests.runtime.check.plans import planned
 from tests.runtime.models.files import write_model
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from runtime.planning.plan import Plan
 
 LOGITS = np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 4)
 FOLDER_CONFIG = {"num_hidden_layers": 2}
@@ -104,8 +112,13 @@ def test_results_are_kept_for_each_split_and_only_for_these_versions(tmp_path, m
     worse = msgspec.structs.replace(first, identical=False)
     records.keep(folder, worse)
     assert records.verified(folder, "pipeline", (3, 4)) == worse
-    records.keep(folder, msgspec.structs.replace(first, versions={"mlx": "0.1"}))
-    assert records.verified(folder, "pipeline", (3, 4)) is None
+    older = msgspec.structs.replace(first, versions={"mlx": "0.1"})
+    records.keep(folder, older)
+    assert records.verified(folder, "pipeline", (3, 4)) == worse
+    monkeypatch.setattr(records, "versions", lambda: {"mlx": "0.1"})
+    assert records.verified(folder, "pipeline", (3, 4)) == older
+    assert records.verified(folder, "pipeline", (1, 6)) is None
+    assert records.known(folder) == {("pipeline", (3, 4)): older}
 
 
 def test_another_model_under_the_same_name_has_no_result(tmp_path, monkeypatch):
@@ -126,6 +139,28 @@ def test_a_damaged_record_counts_as_none(tmp_path, monkeypatch):
     assert records.verified(folder, "pipeline", (2,)) is None
     records.keep(folder, result)
     assert records.verified(folder, "pipeline", (2,)) == result
+
+
+@pytest.mark.parametrize("model_type", ["llama", "mamba2"])
+async def test_one_weight_that_is_another_on_the_stages_is_found(model_type, tmp_path, monkeypatch):
+    right = saved(CONFIGS[model_type]["tied"], tmp_path / "right")
+    wrong = tmp_path / "wrong"
+    shutil.copytree(right, wrong)
+    layer = next(name for name in read_header(right / "model.safetensors") if ".layers.5." in name)
+    place = read_header(right / "model.safetensors")[layer].begin
+    data = bytearray((wrong / "model.safetensors").read_bytes())
+    data[place] ^= 1  # the last bit of a float32
+    (wrong / "model.safetensors").write_bytes(data)
+    real = comparison.run_split
+
+    async def run_split(plan: Plan, _folder: Path, *rest: Any) -> Run:
+        return await real(plan, wrong, *rest)
+
+    monkeypatch.setattr(comparison, "run_split", run_split)
+    result = await check_plan(right, planned(right, (3, 4)))
+    assert not result.identical
+    assert result.max_abs_difference is not None
+    assert 0 < result.max_abs_difference < 1e-3
 
 
 async def test_a_model_that_mlx_lm_alone_cannot_run_is_an_error_with_its_reason(tiny, tmp_path, monkeypatch):

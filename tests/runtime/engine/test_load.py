@@ -15,34 +15,20 @@ from runtime.engine.load import build_stage
 from runtime.errors import PomonaError
 from runtime.models.layout import read_layout
 from runtime.models.safetensors_header import read_header
-from tests.matrix.configs import CONFIGS
-from tests.matrix.staged import in_stages, saved, whole
+from tests.matrix.staged import in_stages, whole
+from tests.runtime.engine.sharded import is_of, save_sharded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 SPLIT = (3, 2, 2)
-FILES = 4
 SLACK_BYTES = 64 << 10
 """Headers, configuration, and what Python reads when it imports a module."""
 
 
 @pytest.fixture(scope="module")
 def sharded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A DeepSeek-V3.2 in four files, every layer scattered over all of them."""
-    folder = saved(CONFIGS["deepseek_v32"]["experts"], tmp_path_factory.mktemp("models") / "sharded")
-    loaded: Any = mx.load(str(folder / "model.safetensors"))
-    weights = sorted(loaded.items())
-    mx.eval([array for _name, array in weights])
-    (folder / "model.safetensors").unlink()
-    index: dict[str, str] = {}
-    for number in range(FILES):
-        name = f"model-{number + 1:05}-of-{FILES:05}.safetensors"
-        part = dict(weights[number::FILES])
-        mx.save_safetensors(str(folder / name), part)
-        index |= dict.fromkeys(part, name)
-    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": index}))
-    return folder
+    return save_sharded(tmp_path_factory.mktemp("models") / "sharded")
 
 
 def copied(folder: Path, target: Path, change: Callable[[str], bytes | None]) -> Path:
@@ -56,13 +42,6 @@ def copied(folder: Path, target: Path, change: Callable[[str], bytes | None]) ->
                     data[tensor.begin : tensor.end] = pattern * (tensor.byte_count // len(pattern))
         (target / file.name).write_bytes(data)
     return target
-
-
-def is_of(name: str, first: int, end: int, layers: int) -> bool:
-    """Whether a tensor belongs to a stage."""
-    if ".layers." in name:
-        return first <= int(name.partition(".layers.")[2].partition(".")[0]) < end
-    return first == 0 if "embed_tokens" in name else end == layers
 
 
 def test_a_sharded_checkpoint_is_the_same_model(sharded):
