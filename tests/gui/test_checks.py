@@ -164,7 +164,7 @@ def test_a_session_has_the_memory_to_itself(qtbot, window):
 
 
 @pytest.fixture
-def tiny(tmp_path, monkeypatch) -> Path:
+def tiny(tmp_path: Path, monkeypatch) -> Path:
     """A real model in a folder, and no results yet."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     config = tmp_path / "config.json"

@@ -64,7 +64,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="macOS protects 
 
 
 @pytest.fixture
-def reads(tmp_path, monkeypatch) -> Path:
+def reads(tmp_path: Path, monkeypatch) -> Path:
     """A folder with one file for each process that starts from now on: a line for each range that it reads."""
     source, library, logs = tmp_path / "recorder.cpp", tmp_path / "recorder.so", tmp_path / "reads"
     source.write_text(RECORDER)

@@ -14,7 +14,6 @@ from tests.runtime.check.plans import planned
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from runtime.cluster.launch import RankState
     from runtime.engine.orders import AnyReport
     from runtime.planning.plan import Plan
 
@@ -28,9 +27,9 @@ class Watched(LocalRanks):
         super().__init__(plan, folder)
         self.reports: defaultdict[int, list[AnyReport]] = defaultdict(list)
 
-    def _on_report(self, rank: RankState, report: AnyReport) -> None:
-        self.reports[rank.rank].append(report)
-        super()._on_report(rank, report)
+    def _on_report(self, number: int, report: AnyReport) -> None:
+        self.reports[number].append(report)
+        super()._on_report(number, report)
 
 
 async def test_progress_comes_in_bytes_layer_by_layer(demo_model):
