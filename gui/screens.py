@@ -105,6 +105,16 @@ def over(window: Window) -> None:
     window.editor.handles[2].setFocus()
 
 
+def verified(window: Window) -> None:
+    """A split that was checked against the whole model."""
+    from runtime.check.result import CheckResult, versions
+
+    demo(window)
+    split = window.store.split.counts
+    found = CheckResult(samples.SMALL_MODEL.name, split, "pipeline", versions(), True, 0.0, 96, 16)
+    window.show_checks({("pipeline", split): found})
+
+
 def tensor(window: Window) -> None:
     """Tensor mode."""
     demo(window)
@@ -194,6 +204,7 @@ SCENES: tuple[Callable[[Window], None], ...] = (
     address,
     dragged,
     over,
+    verified,
     tensor,
     tensor_refused,
     loading,
