@@ -75,7 +75,7 @@ def test_a_difference_is_told_as_loudly():
 
 @contextmanager
 def bridged(window, services, folder=Path("model")):
-    bridge = Bridge("key", folder, services)
+    bridge = Bridge(Path("home"), folder, services)
     connect(window, bridge)
     bridge.start()
     try:

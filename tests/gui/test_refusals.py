@@ -104,7 +104,7 @@ def opened(window, folder, count, script):
     script.nodes = tuple(node(f"Mac {index}", "M4", 64, 60) for index in range(count))
     scripted = script.services()
     bridge = Bridge(
-        "key", folder, Services(scripted.watch, scripted.start_session, read_layout, known, check_in_process)
+        Path("home"), folder, Services(scripted.watch, scripted.start_session, read_layout, known, check_in_process)
     )
     connect(window, bridge)
     bridge.start()
