@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from gui.runner import Session, SessionRunner, sentence
+from gui.runner import SessionRunner, sentence
+from gui.services import real_services
 from runtime.cluster.messages import Cancel, Chat
 from runtime.errors import PomonaError
 
@@ -24,80 +23,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from discovery.address import HostPort
-    from gui.checks import Known
-    from runtime.agent.trust_messages import ShownCode
+    from gui.services import Services, Trust
     from runtime.check.result import CheckResult
     from runtime.cluster.nodes import KnownNode, UnpairedNode
-    from runtime.models.layout import ModelLayout
     from runtime.planning.plan import Plan
-
-    OnNodes = Callable[[tuple[KnownNode, ...]], None]
-    OnUnpaired = Callable[[tuple[UnpairedNode, ...]], None]
 
 logger = logging.getLogger(__name__)
 
 LOST_SECONDS = 25.0
 """How long a shutdown may take before the window goes without it."""
-
-
-class Watcher(Protocol):
-    """What the bridge needs of :class:`runtime.cluster.nodes.NodeWatcher`."""
-
-    async def start(self) -> None:
-        """Begin to look for nodes."""
-
-    async def close(self) -> None:
-        """Stop looking."""
-
-
-class Trust(Protocol):
-    """What the bridge needs of :class:`runtime.agent.desk.TrustDesk`."""
-
-    async def pair(self, node: UnpairedNode, code: str) -> None:
-        """Pair with a node by the code that it shows."""
-
-    async def remove(self, node_id: str) -> None:
-        """Trust a node no more."""
-
-    async def show_code(self) -> ShownCode:
-        """Have this machine show a code."""
-
-    async def hide_code(self) -> None:
-        """Have it show none."""
-
-    async def add_address(self, place: HostPort) -> None:
-        """Look for a node there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Services:
-    """The parts of ``runtime`` that the bridge drives."""
-
-    watch: Callable[[Path, OnNodes, OnUnpaired], Watcher]
-    """Of a home folder."""
-    trust: Callable[[Path], Trust]
-    start_session: Callable[[Plan, Path, Sequence[KnownNode], Path], Awaitable[Session]]
-    read_layout: Callable[[Path], ModelLayout]
-    known_checks: Callable[[Path], Known]
-    check: Callable[[Path, Plan], Awaitable[CheckResult]]
-
-
-def real_services() -> Services:
-    """The real ones; imported late, so that pictures and tests of the window alone need none of them."""
-    from discovery.browser import Browser
-    from discovery.interfaces import all_interfaces
-    from runtime.agent.desk import TrustDesk
-    from runtime.agent.folder import open_home
-    from runtime.check.process import check_in_process
-    from runtime.check.records import known
-    from runtime.cluster.client import SessionClient
-    from runtime.cluster.nodes import NodeWatcher
-    from runtime.models.planning_layout import read_planning_layout
-
-    def watch(home: Path, on_nodes: OnNodes, on_unpaired: OnUnpaired) -> NodeWatcher:
-        return NodeWatcher(open_home(home), on_nodes, on_unpaired, browser=partial(Browser, look=all_interfaces))
-
-    return Services(watch, TrustDesk, SessionClient.start, read_planning_layout, known, check_in_process)
 
 
 class Bridge(QObject):
@@ -163,11 +97,33 @@ class Bridge(QObject):
         """Stop an answer."""
         self._submit(self._runner.send(Cancel(request_id)))
 
-    from discovery.address import HostPort
-    from gui.checks import Known
-    from runtime.agent.trust_messages import ShownCode
-    from runtime.check.result import CheckResult
-    from runtime.cluster.nodes import KnownNode, UnpairedNode
+    def pair(self, node: UnpairedNode, code: str) -> None:
+        """Pair with a node; ``pairing_over`` follows."""
+        self._submit(self._pair(node, code))
+
+    def remove_node(self, node_id: str) -> None:
+        """Trust a node no more."""
+        self._submit(self._with_trust(lambda trust: trust.remove(node_id)))
+
+    def show_code(self) -> None:
+        """Show a code on this machine; ``code_shown`` follows."""
+        self._submit(self._show_code())
+
+    def hide_code(self) -> None:
+        """Show none any more."""
+        self._submit(self._hide_code())
+
+    def add_address(self, place: HostPort) -> None:
+        """Look for a node there from now on."""
+        self._submit(self._with_trust(lambda trust: trust.add_address(place)))
+
+    def check(self, plan: Plan) -> None:
+        """Compare ``plan`` with the whole model, on this machine; ``check_done`` follows."""
+        self._submit(self._check(plan))
+
+    def cancel_check(self) -> None:
+        """End the check."""
+        self._submit(self._end_check())
 
     @property
     def running(self) -> bool:

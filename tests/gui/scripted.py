@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from gui import samples
-from gui.bridge import Services
+from gui.services import Services
 from runtime.agent.trust_messages import ShownCode
 from runtime.cluster.messages import Cancel, Chat, ClientMessage, Ended, Finished, ServerMessage, Text
 from runtime.errors import PomonaError

@@ -10,10 +10,11 @@ import pytest
 
 from gui import samples
 from gui.app import connect
-from gui.bridge import Bridge, Services
+from gui.bridge import Bridge
 from gui.checks import Badge, Checks, badge
 from gui.menus import CANCEL_CHECK, CHECK
 from gui.preview import make_preview
+from gui.services import Services
 from gui.session import Phase
 from gui.split.model import Split
 from gui.split.view import Tone
@@ -175,7 +176,7 @@ def tiny(tmp_path: Path, monkeypatch) -> Path:
 
 def real(script):
     scripted = script.services()
-    return Services(scripted.watch, scripted.start_session, read_layout, known, check_in_process)
+    return Services(scripted.watch, scripted.trust, scripted.start_session, read_layout, known, check_in_process)
 
 
 @pytest.mark.timeout(120)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from gui.app import connect
-from gui.bridge import Bridge, Services
+from gui.bridge import Bridge
 from gui.samples import node
+from gui.services import Services
 from gui.session import Phase
 from runtime.check.process import check_in_process
 from runtime.check.records import known
-from runtime.models.layout import read_layout
 from tests.gui.scripted import ScriptedServices
 from tests.matrix.configs import CONFIGS
 from tests.runtime.models.files import decoder, write_model
@@ -104,7 +104,9 @@ def opened(window, folder, count, script):
     script.nodes = tuple(node(f"Mac {index}", "M4", 64, 60) for index in range(count))
     scripted = script.services()
     bridge = Bridge(
-        Path("home"), folder, Services(scripted.watch, scripted.start_session, read_layout, known, check_in_process)
+        Path("home"),
+        folder,
+        Services(scripted.watch, scripted.trust, scripted.start_session, read_planning_layout, known, check_in_process),
     )
     connect(window, bridge)
     bridge.start()

@@ -1,0 +1,83 @@
+"""What the window needs of ``runtime``: as protocols and functions, so that the bridge can be driven without it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+    from pathlib import Path
+
+    from discovery.address import HostPort
+    from gui.checks import Known
+    from gui.runner import Session
+    from runtime.agent.trust_messages import ShownCode
+    from runtime.check.result import CheckResult
+    from runtime.cluster.nodes import KnownNode, UnpairedNode
+    from runtime.models.layout import ModelLayout
+    from runtime.planning.plan import Plan
+
+    OnNodes = Callable[[tuple[KnownNode, ...]], None]
+    OnUnpaired = Callable[[tuple[UnpairedNode, ...]], None]
+
+
+class Watcher(Protocol):
+    """What the bridge needs of :class:`runtime.cluster.nodes.NodeWatcher`."""
+
+    async def start(self) -> None:
+        """Begin to look for nodes."""
+
+    async def close(self) -> None:
+        """Stop looking."""
+
+
+class Trust(Protocol):
+    """What the bridge needs of :class:`runtime.agent.desk.TrustDesk`."""
+
+    async def pair(self, node: UnpairedNode, code: str) -> None:
+        """Pair with a node by the code that it shows."""
+
+    async def remove(self, node_id: str) -> None:
+        """Trust a node no more."""
+
+    async def show_code(self) -> ShownCode:
+        """Have this machine show a code."""
+
+    async def hide_code(self) -> None:
+        """Have it show none."""
+
+    async def add_address(self, place: HostPort) -> None:
+        """Look for a node there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The parts of ``runtime`` that the bridge drives."""
+
+    watch: Callable[[Path, OnNodes, OnUnpaired], Watcher]
+    """Of a home folder."""
+    trust: Callable[[Path], Trust]
+    start_session: Callable[[Plan, Path, Sequence[KnownNode], Path], Awaitable[Session]]
+    read_layout: Callable[[Path], ModelLayout]
+    known_checks: Callable[[Path], Known]
+    check: Callable[[Path, Plan], Awaitable[CheckResult]]
+
+
+def real_services() -> Services:
+    """The real ones; imported late, so that pictures and tests of the window alone need none of them."""
+    from discovery.browser import Browser
+    from discovery.interfaces import all_interfaces
+    from runtime.agent.desk import TrustDesk
+    from runtime.agent.folder import open_home
+    from runtime.check.process import check_in_process
+    from runtime.check.records import known
+    from runtime.cluster.client import SessionClient
+    from runtime.cluster.nodes import NodeWatcher
+    from runtime.models.planning_layout import read_planning_layout
+
+    def watch(home: Path, on_nodes: OnNodes, on_unpaired: OnUnpaired) -> NodeWatcher:
+        return NodeWatcher(open_home(home), on_nodes, on_unpaired, browser=partial(Browser, look=all_interfaces))
+
+    return Services(watch, TrustDesk, SessionClient.start, read_planning_layout, known, check_in_process)
