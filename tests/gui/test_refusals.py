@@ -14,6 +14,7 @@ from gui.services import Services
 from gui.session import Phase
 from runtime.check.process import check_in_process
 from runtime.check.records import known
+from runtime.models.planning_layout import read_planning_layout
 from tests.gui.scripted import ScriptedServices
 from tests.matrix.configs import CONFIGS
 from tests.runtime.models.files import decoder, write_model
