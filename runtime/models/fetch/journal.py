@@ -48,7 +48,7 @@ class PartialPart:
         """Of all chunks, once none is missing."""
         return [self._hashes[index] for index in range(self.part.chunk_count)]
 
-    def put(self, index: int, data: bytes, digest: bytes) -> None:
+    def put(self, index: int, data: bytes | bytearray, digest: bytes) -> None:
         """Keep a checked chunk. Raises :class:`PomonaError` if the disk does not take it."""
         begin, end = self.part.chunk(index)
         if len(data) != end - begin:

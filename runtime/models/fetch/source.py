@@ -41,7 +41,7 @@ class Source(Protocol):
     def offers(self, part: Part) -> bool:
         """Whether it has the part, or will."""
 
-    async def chunk(self, part: Part, index: int) -> tuple[bytes, bytes]:
+    async def chunk(self, part: Part, index: int) -> tuple[bytes | bytearray, bytes]:
         """A chunk of the part's file and its SHA-256, checked as far as the source lets it be.
 
         Raises :class:`SourceError` or :class:`NotYet`.

@@ -12,8 +12,6 @@ from runtime.models.hub.repository import check_etag
 from runtime.models.manifest import digest_matches
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from runtime.models.hub.client import FileAt, HubClient
     from runtime.models.manifest import Manifest
     from runtime.models.parts import Part, Segment
@@ -23,25 +21,24 @@ _GUESSED_BYTES_PER_SECOND = 20e6
 
 
 class HubSource:
-    """One revision of one repository. ``allowed`` are the parts that this node is to ask the hub for; None is all."""
+    """One revision of one repository."""
 
     name = "the hub"
     is_hub = True
     lanes = _LANES
     bytes_per_second = _GUESSED_BYTES_PER_SECOND
 
-    def __init__(self, hub: HubClient, manifest: Manifest, allowed: Collection[str] | None = None) -> None:
+    def __init__(self, hub: HubClient, manifest: Manifest) -> None:
         self._hub = hub
         self._manifest = manifest
         self._files = {file.name: file for file in manifest.weight_files}
-        self._allowed = allowed
         self._where: dict[str, FileAt] = {}
         self._content_etags: dict[str, str] = {}
         self._locating = asyncio.Lock()
 
-    def offers(self, part: Part) -> bool:
-        """Every part, unless it is another node's to ask for."""
-        return self._allowed is None or part.name in self._allowed
+    def offers(self, part: Part) -> bool:  # noqa: ARG002  whatever the part
+        """Every part; a transfer asks the hub last."""
+        return True
 
     async def chunk(self, part: Part, index: int) -> tuple[bytes, bytes]:
         """The chunk, by one request for each run of bytes in it. What the hub knows of it is the file's ETag."""

@@ -1,0 +1,1 @@
+"""An agent's models: what it has, serving them to its peers, and fetching what an order wants."""

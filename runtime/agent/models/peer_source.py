@@ -1,0 +1,195 @@
+"""A peer as a source of chunks, over blocking TLS sockets in threads."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import queue
+import socket
+import ssl
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from runtime.agent.models.wire import (
+    MAX_MANIFEST_BYTES,
+    Answer,
+    OpenModel,
+    ReadChunk,
+    ReadSmall,
+    receive_bytes,
+    receive_message,
+    send_message,
+)
+from runtime.errors import PomonaError
+from runtime.models.fetch.source import DamagedChunk, NotYet, SourceError
+from runtime.models.manifest import decode_manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from runtime.agent.models.wire import AnyRequest
+    from runtime.models.manifest import Manifest
+    from runtime.models.parts import Part
+
+T = TypeVar("T")
+
+LANES = 2
+_CONNECT_SECONDS = 5.0
+_SILENCE_SECONDS = 10.0
+"""A peer that sends nothing for so long has lost its cable."""
+_BEGIN_SECONDS = 30.0
+"""So long a peer may take to begin fetching what it is to have."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeerPlace:
+    """Where a peer serves model bytes, and what it has of the model."""
+
+    name: str
+    host: str
+    port: int
+    context: ssl.SSLContext
+    """Pins its certificate, and shows ours."""
+    has: frozenset[str] = frozenset()
+    will_have: frozenset[str] = frozenset()
+    """Parts that it is told to fetch itself."""
+    bytes_per_second: float = 100e6
+
+
+class PeerSource:
+    """One revision of a model at one peer; an async context that closes its connections."""
+
+    is_hub = False
+    lanes = LANES
+
+    def __init__(self, place: PeerPlace, model: str, revision: str) -> None:
+        self.name = place.name
+        self.bytes_per_second = place.bytes_per_second
+        self._place = place
+        self._model = OpenModel(model, revision)
+        self._idle: queue.SimpleQueue[ssl.SSLSocket] = queue.SimpleQueue()
+        self._started_seconds = time.monotonic()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._idle.get_nowait().close()
+
+    def offers(self, part: Part) -> bool:
+        """What the order says that it has or will have."""
+        return part.name in self._place.has or part.name in self._place.will_have
+
+    async def manifest(self) -> Manifest:
+        """The model's manifest as the peer has it, checked."""
+
+        def ask() -> Manifest:
+            connection, text = self._connect()
+            self._idle.put(connection)
+            manifest = decode_manifest(text, self.name)
+            if manifest.revision != self._model.revision:
+                raise SourceError(f"{self.name} has another revision of {self._model.name}.")
+            return manifest
+
+        return await self._in_thread(ask)
+
+    async def chunk(self, part: Part, index: int) -> tuple[bytes | bytearray, bytes]:
+        """The chunk, checked against the SHA-256 that it had when the peer got it."""
+        begin, end = part.chunk(index)
+
+        def ask() -> tuple[bytes | bytearray, bytes]:
+            answer, data = self._ask(ReadChunk(part.name, index), end - begin)
+            if answer.status != "ok":
+                raise self._absent(part.name, answer.status)
+            if len(data) != end - begin or hashlib.sha256(data).digest() != answer.sha256:
+                raise DamagedChunk(
+                    f"A chunk of {part.name} came damaged from {self.name}: its disk or memory has a fault."
+                )
+            return data, answer.sha256  # a bytearray, which nobody changes: a copy would cost time
+
+        return await self._in_thread(ask)
+
+    async def small(self, name: str) -> bytes:
+        """A small file, as it is; the store checks it."""
+
+        def ask() -> bytes:
+            answer, data = self._ask(ReadSmall(name), 64 << 20)
+            if answer.status != "ok":
+                raise self._absent(name, answer.status)
+            return bytes(data)
+
+        return await self._in_thread(ask)
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        try:
+            return await asyncio.to_thread(work)
+        except ssl.SSLCertVerificationError as error:
+            raise SourceError(f"Another node answers where {self.name} was; look for it again.") from error
+        except OSError as error:
+            raise SourceError(f"{self.name} is not reached any more ({error}).") from error
+
+    def _ask(self, request: AnyRequest, limit_bytes: int) -> tuple[Answer, bytearray]:
+        try:
+            connection = self._idle.get_nowait()
+        except queue.Empty:
+            connection, _manifest = self._connect()
+        try:
+            send_message(connection, request)
+            found = self._receive(connection, limit_bytes)
+        except BaseException:
+            connection.close()
+            raise
+        self._idle.put(connection)
+        return found
+
+    def _receive(self, connection: ssl.SSLSocket, limit_bytes: int) -> tuple[Answer, bytearray]:
+        answer = receive_message(connection, Answer)
+        if answer is None:
+            raise ConnectionError("it hung up")
+        if answer.byte_count > limit_bytes:
+            raise SourceError(f"{self.name} sends more than was asked for.")
+        return answer, receive_bytes(connection, answer.byte_count)
+
+    def _connect(self) -> tuple[ssl.SSLSocket, bytes]:
+        """A connection on which the model is open, and the manifest that came with that."""
+        plain = socket.create_connection((self._place.host, self._place.port), timeout=_CONNECT_SECONDS)
+        try:
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection = self._place.context.wrap_socket(plain)
+        except BaseException:
+            plain.close()
+            raise
+        try:
+            connection.settimeout(_SILENCE_SECONDS)
+            send_message(connection, self._model)
+            answer, text = self._receive(connection, MAX_MANIFEST_BYTES)
+        except BaseException:
+            connection.close()
+            raise
+        if answer.status != "ok":
+            connection.close()
+            raise self._absent(self._model.name, answer.status)
+        return connection, bytes(text)
+
+    def _absent(self, what: str, status: str) -> Exception:
+        is_early = time.monotonic() - self._started_seconds < _BEGIN_SECONDS
+        if status == "later" or (is_early and self._place.will_have):
+            return NotYet()
+        return SourceError(f"{self.name} does not have {what}.")
+
+
+async def peer_manifest(sources: Collection[PeerSource]) -> Manifest | None:
+    """The manifest from the first peer that has it; None if there is no such peer."""
+    for source in sources:
+        while True:
+            try:
+                return await source.manifest()
+            except NotYet:
+                await asyncio.sleep(0.3)
+            except PomonaError:
+                break
+    return None
