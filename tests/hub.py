@@ -193,8 +193,18 @@ def write_small_model(folder: Path, layers: int = 6, width: int = 64) -> Path:
         data = b"".join(hashlib.sha256(f"{name}{block}".encode()).digest() for block in range(end // 32 + 1))[:end]
         (folder / name).write_bytes(len(text).to_bytes(8, "little") + text + data)
     (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
-    config = {"model_type": "llama", "num_hidden_layers": layers, "num_attention_heads": 4, "hidden_size": width}
-    (folder / "config.json").write_text(json.dumps({**config, "tie_word_embeddings": False}))
+    config: dict[str, Any] = {
+        "model_type": "llama",
+        "num_hidden_layers": layers,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 4,
+        "hidden_size": width,
+        "intermediate_size": 8 * width,
+        "vocab_size": 300,
+        "rms_norm_eps": 1e-5,
+        "tie_word_embeddings": False,
+    }
+    (folder / "config.json").write_text(json.dumps(config))
     (folder / "tokenizer.json").write_text(json.dumps({"words": ["a"] * 200}))
     (folder / "modeling_evil.py").write_text("raise SystemExit")
     return folder

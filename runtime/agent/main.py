@@ -25,6 +25,7 @@ from runtime import owner
 from runtime.agent.folder import data_folder, open_home
 from runtime.agent.local import noted
 from runtime.agent.messages import AgentStarted
+from runtime.agent.models.service import ModelService
 from runtime.agent.server import AgentServer, Reach, ServerOptions
 from runtime.errors import PomonaError
 
@@ -85,7 +86,10 @@ async def _serve(options: AgentOptions, folder: Path) -> None:
         if sys.platform == "darwin":  # elsewhere the kernel's own files tell all that is asked
             monitor.start()
             stack.push_async_callback(monitor.close)
-        server = AgentServer(home, ServerOptions(_ports(options), options.reach), resources, folder / "logs")
+        models = ModelService(home)
+        stack.callback(models.close)
+        where = ServerOptions(_ports(options), options.reach)
+        server = AgentServer(home, where, resources, folder / "logs", models.routes)
         try:
             port = await server.start()
         except OSError as error:

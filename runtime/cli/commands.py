@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from discovery.address import DEFAULT_PORT
+from runtime.cli.model_commands import add_models
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     plan.set_defaults(run=_plan)
 
     _add_node_commands(commands)
+    add_models(commands, _split)
 
     doctor = commands.add_parser("doctor", help="what is wrong on this machine, and what to do")
     doctor.add_argument("models", nargs="*", type=Path, metavar="MODEL", help="folders of models that must be readable")

@@ -20,6 +20,7 @@ from runtime.cluster.messages import (
     Finished,
     FinishReason,
     LoadProgress,
+    ModelFetch,
     PlanRefused,
     RankHeld,
     Ready,
@@ -221,6 +222,8 @@ async def _load(events: AsyncIterator[ServerMessage]) -> Ready | PlanRefused | N
             case LoadProgress(rank=rank, phase=phase) if phases.get(rank) != phase:
                 phases[rank] = phase
                 _note(f"{event.node_name}: {phase}")
+            case ModelFetch(words=words) if words:
+                _note(words)
             case Ready():
                 return event
             case PlanRefused(reason):

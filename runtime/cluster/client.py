@@ -61,11 +61,18 @@ class SessionClient:
 
     @classmethod
     async def start(
-        cls, plan: Plan, model_folder: Path, nodes: Sequence[KnownNode], home: Path, hops: HopKind = "tls"
+        cls,
+        plan: Plan,
+        model_folder: Path,
+        nodes: Sequence[KnownNode],
+        home: Path,
+        hops: HopKind = "tls",
+        folder_on: Sequence[str] | None = None,
     ) -> Self:
         """Start a controller for ``plan`` and connect to it; loading goes on and is told by :meth:`events`.
 
-        ``home`` is the folder of the identity by which the nodes know this machine.
+        ``home`` is the folder of the identity by which the nodes know this machine. ``folder_on`` are the ids of the
+        nodes that may use ``model_folder`` in place, None all that see it; the others fetch what their layers need.
         Raises :class:`PomonaError` when there can be no session.
         """
         process = await asyncio.create_subprocess_exec(
@@ -75,7 +82,8 @@ class SessionClient:
             start_new_session=True,
         )  # fmt: skip
         key = secrets.token_urlsafe(32)
-        request = SessionRequest(plan, str(model_folder), tuple(nodes), str(home), key, hops)
+        where = None if folder_on is None else tuple(folder_on)
+        request = SessionRequest(plan, str(model_folder), tuple(nodes), str(home), key, hops, where)
         http = aiohttp.ClientSession()
         try:
             async with asyncio.timeout(_OPEN_SECONDS):

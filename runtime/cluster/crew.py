@@ -15,7 +15,7 @@ from runtime.engine.orders import Quit, Rebuild
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from runtime.cluster.launch import JobFacts, RankState
     from runtime.cluster.nodes import KnownNode
@@ -52,8 +52,10 @@ class Crew:
         self._changed = asyncio.Event()
         self._error: PomonaError | None = None
 
-    async def build(self, plan: Plan, nodes: Sequence[KnownNode]) -> None:
+    async def build(self, plan: Plan, nodes: Sequence[KnownNode], folders: Mapping[str, str] | None = None) -> None:
         """Bring up the pipeline of ``plan``; the workers of an earlier one that fit stay.
+
+        ``folders`` has the model's folder on each node, by its id, where that is not the same on all of them.
 
         Raises :class:`PomonaError` when a rank makes no progress, or as told by :meth:`fail`.
         """
@@ -62,6 +64,7 @@ class Crew:
         before, self.ranks = self.ranks, rank_states(self._facts, plan, nodes, self.epoch)
         for rank in self.ranks:
             rank.last_sign_seconds = time.monotonic()
+            rank.load_from((folders or {}).get(rank.planned.node_id, ""))
             old = staying.pop(rank.planned.node_id, None) if _can_stay(rank) else None
             if old is None:
                 rank.give_number(self._next_number, is_new=True)

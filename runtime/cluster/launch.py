@@ -33,6 +33,9 @@ class SessionRequest(msgspec.Struct, frozen=True):
     processes of one person on the loopback, where certificates would prove nothing more."""
     hops: HopKind = "tls"
     """How hidden states travel; a plan with tensor groups always uses TLS, because a process has one MLX world."""
+    folder_on: tuple[str, ...] | None = None
+    """Ids of the nodes that may use ``model_folder`` in place if they see it; the others fetch what their layers need.
+    None is all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,11 @@ class RankState:
         """Say which worker it is."""
         self.number, self.is_new = number, is_new
         self.launch = msgspec.structs.replace(self.launch, rank=number)
+
+    def load_from(self, folder: str) -> None:
+        """Say where the model is on its node; empty is where the job says."""
+        if folder:
+            self.launch = msgspec.structs.replace(self.launch, model_folder=folder)
 
     def take(self, report: AnyReport) -> bool:
         """Remember what the worker reported; returns whether loading went on. Reports of another epoch are late."""

@@ -107,6 +107,18 @@ class RankHeld(msgspec.Struct, frozen=True):
     """How many of them were read for this plan: all at the start, those of moved layers after a ``Resplit``."""
 
 
+class ModelFetch(Message, frozen=True, tag="model_fetch"):
+    """A node gets what its layers need: first what comes from where, in ``words``, then how far it is."""
+
+    node_id: str
+    node_name: str
+    words: str = ""
+    done_bytes: int = 0
+    total_bytes: int = 0
+    bytes_per_second: float = 0.0
+    seconds_left: float | None = None
+
+
 class Ready(Message, frozen=True, tag="ready"):
     """The model is loaded and warm; chats may begin."""
 
@@ -200,5 +212,15 @@ class Ended(Message, frozen=True, tag="ended"):
 
 ClientMessage = Chat | Cancel | Resplit | Stop
 ServerMessage = (
-    LoadProgress | Ready | Text | Finished | Rejected | PlanRefused | Throughput | Statistics | Failed | Ended
+    ModelFetch
+    | LoadProgress
+    | Ready
+    | Text
+    | Finished
+    | Rejected
+    | PlanRefused
+    | Throughput
+    | Statistics
+    | Failed
+    | Ended
 )

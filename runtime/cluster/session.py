@@ -15,6 +15,7 @@ import aiohttp
 
 from runtime.agent.folder import open_home
 from runtime.agent.messages import JobRefused, RankExited, RankReport
+from runtime.agent.models.messages import ModelOrder
 from runtime.cluster.answers import Answers
 from runtime.cluster.crew import STALL_SECONDS, Crew
 from runtime.cluster.driver_link import DriverLink
@@ -27,6 +28,7 @@ from runtime.cluster.messages import (
     Ended,
     Failed,
     LoadProgress,
+    ModelFetch,
     PlanRefused,
     RankHeld,
     Ready,
@@ -36,20 +38,25 @@ from runtime.cluster.messages import (
     StageTimes,
     Statistics,
 )
+from runtime.cluster.models import ModelProvider, wanted_by
 from runtime.engine.frames import CancelRequest, Sampling, Submit
 from runtime.engine.hop import Credentials, HopError
 from runtime.engine.orders import CacheLimits, PeerLost, StepStatistics, WorkerFailed
 from runtime.errors import PomonaError
+from runtime.models.manifest import manifest_of
+from runtime.models.parts import model_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
     from runtime.agent.messages import AgentMessage
+    from runtime.agent.models.messages import FetchProgress
     from runtime.cluster.launch import RankState, SessionRequest
     from runtime.cluster.nodes import KnownNode
     from runtime.cluster.text import ChatText
     from runtime.engine.orders import AnyReport
     from runtime.models.layout import ModelLayout
+    from runtime.models.manifest import Manifest
     from runtime.planning.plan import Plan
 
 log = logging.getLogger(__name__)
@@ -87,6 +94,7 @@ class Session:
         self._jobs = Jobs(self._http, self._home, self._take, self._on_node_gone)
         self._crew = Crew(self._jobs, facts, lambda rank: publish(_progress(rank)))
         self._answers = Answers(publish)
+        self._manifest: Manifest | None = None
         self._text: ChatText | None = None
         self._link: DriverLink | None = None
         """None while the pipeline is built or rebuilt."""
@@ -181,8 +189,9 @@ class Session:
         planned_ids = {rank.node_id for stage in self._plan.stages for rank in stage.ranks}
         nodes = reachable([self._nodes[node_id] for node_id in planned_ids])
         await introduce(self._home, nodes)
+        folders = await self._provide(nodes)
         await self._jobs.open(nodes)
-        await self._crew.build(self._plan, nodes)
+        await self._crew.build(self._plan, nodes, folders)
         if text_loading is not None:
             self._text = await text_loading
         if before is not None:
@@ -197,6 +206,22 @@ class Session:
         self._link = link
         self._ready = Ready(self._plan, tuple(map(_held, self._crew.ranks)))
         self._publish(self._ready)
+
+    async def _provide(self, nodes: Sequence[KnownNode]) -> dict[str, str]:
+        """Have every node get what its layers need; returns the model's folder on each."""
+        if self._manifest is None:
+            self._manifest = await asyncio.to_thread(manifest_of, self._folder)
+        manifest = self._manifest
+        parts = await asyncio.to_thread(model_parts, manifest)
+        order = ModelOrder(manifest.name, manifest.repository, manifest.revision, str(self._folder))
+        provider = ModelProvider(self._home, order, parts, self._on_fetch, folder_on=self._request.folder_on)
+        return await provider.provide(nodes, wanted_by(self._plan, parts))
+
+    def _on_fetch(self, node: KnownNode, words: str, progress: FetchProgress | None) -> None:
+        done, total = (progress.done_bytes, progress.total_bytes) if progress else (0, 0)
+        rate, left = (progress.bytes_per_second, progress.seconds_left) if progress else (0.0, None)
+        resources = node.resources
+        self._publish(ModelFetch(resources.node_id, resources.name, words, done, total, rate, left))
 
     def _resplit_refusal(self, plan: Plan, known: Collection[str]) -> str:
         if self._ready is None or self._link is None or self._over.done():

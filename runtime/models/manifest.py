@@ -86,6 +86,11 @@ def decode_manifest(text: bytes, source: str) -> Manifest:
     return manifest
 
 
+def manifest_of(folder: Path) -> Manifest:
+    """The manifest of a model folder, of the store or not. Raises :class:`PomonaError`."""
+    return stored_manifest(folder) if (folder / MANIFEST_NAME).is_file() else folder_manifest(folder)
+
+
 def stored_manifest(folder: Path) -> Manifest:
     """The manifest kept in a folder of the store. Raises :class:`PomonaError`."""
     path = folder / MANIFEST_NAME

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from discovery.address import HostPort
 from discovery.home import Home, temporary_home
 from resources.node import NodeResources, Versions
+from runtime.agent.models.service import ModelService
 from runtime.agent.server import AgentServer, ServerOptions
 
 if TYPE_CHECKING:
@@ -48,9 +49,10 @@ async def serving(name: str = "Studio", reach: Reach = "loopback") -> AsyncItera
     """An agent's server on the loopback."""
     async with AsyncExitStack() as stack:
         home = stack.enter_context(temporary_home())
-        server = AgentServer(
-            home, ServerOptions(reach=reach), lambda: resources_of(home, name), home.folder / secrets.token_hex(4)
-        )
+        models = ModelService(home)
+        stack.callback(models.close)
+        logs = home.folder / secrets.token_hex(4)
+        server = AgentServer(home, ServerOptions(reach=reach), lambda: resources_of(home, name), logs, models.routes)
         port = await server.start()
         stack.push_async_callback(server.close)
         yield Served(home, server, HostPort(LOOPBACK, port))

@@ -1,0 +1,252 @@
+"""The agent's routes for models. Peers may ask what is here and read bytes; only a controller orders or deletes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from aiohttp import WSMsgType, web
+
+from discovery import tls
+from discovery.trust import Role
+from runtime.agent.access import Route
+from runtime.agent.models.byte_server import ByteServer
+from runtime.agent.models.inventory import held_models
+from runtime.agent.models.library import Library, hub_cache_folder, parts_held
+from runtime.agent.models.messages import (
+    FETCH_PATH,
+    HELD_PATH,
+    MODELS_PATH,
+    FetchDone,
+    FetchFailed,
+    FetchMessage,
+    FetchOrder,
+    FetchProgress,
+    Held,
+    ModelOrder,
+    PeerParts,
+)
+from runtime.agent.models.peer_source import PeerPlace, PeerSource, peer_manifest
+from runtime.errors import PomonaError
+from runtime.models.fetch.transfer import Transfer
+from runtime.models.hub.client import HubClient, read_token
+from runtime.models.hub.repository import hub_manifest
+from runtime.models.hub.source import HubSource
+from runtime.models.store import ModelStore
+
+if TYPE_CHECKING:
+    import ssl
+
+    from discovery.home import Home
+    from runtime.agent.models.library import Copy
+    from runtime.models.fetch.source import Source
+    from runtime.models.fetch.transfer import Progress
+    from runtime.models.manifest import Manifest
+
+log = logging.getLogger(__name__)
+
+ORDER_BYTES = 1 << 20
+_TELL_SECONDS = 0.25
+
+
+class HomeKeys:
+    """A node's keys as the byte server needs them."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+
+    def server_context(self) -> ssl.SSLContext:
+        """Trusts whom the node trusts now."""
+        own = self._home.identity
+        trusted = [own.certificate_pem, *(node.certificate for node in self._home.trust.nodes)]
+        return tls.hop_server_context(own.certificate_path, own.key_path, trusted)
+
+    def may_read(self, fingerprint: str | None) -> bool:
+        """Peers may, and whoever may do more."""
+        return self._home.role_of(fingerprint) >= Role.PEER
+
+
+class ModelService:
+    """One node's models."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self.library = Library(ModelStore(home.folder / "models"), hub_cache_folder())
+        self._server = ByteServer(self.library, HomeKeys(home))
+        self._ports: dict[str, int] = {}
+        self.routes = (
+            Route("GET", MODELS_PATH, Role.PEER, self._models),
+            Route("POST", HELD_PATH, Role.CONTROLLER, self._held),
+            Route("GET", FETCH_PATH, Role.CONTROLLER, self._fetch),
+            Route("DELETE", MODELS_PATH, Role.CONTROLLER, self._remove),
+        )
+
+    def close(self) -> None:
+        """Stop serving bytes."""
+        self._server.close()
+
+    async def _models(self, _request: web.Request) -> web.Response:
+        models = await asyncio.to_thread(held_models, self.library)
+        return _json(models)
+
+    async def _held(self, request: web.Request) -> web.Response:
+        order = await _decoded(request, ModelOrder)
+        port = self._listen(request)
+        copies = await asyncio.to_thread(self._copies, order)
+        return _json(Held(port, tuple(await asyncio.to_thread(parts_held, copies)), _folder(copies)))
+
+    async def _remove(self, request: web.Request) -> web.Response:
+        order = await _decoded(request, ModelOrder)
+        freed = 0
+        for copy in await asyncio.to_thread(self.library.copies, order.repository or order.name, order.revision):
+            if copy.stored is not None:
+                freed += await asyncio.to_thread(self.library.store.remove, copy.stored)
+        return _json({"freed_bytes": freed})
+
+    async def _fetch(self, request: web.Request) -> web.StreamResponse:
+        """One order; closing the connection pauses it, and the same order goes on."""
+        socket = web.WebSocketResponse(heartbeat=10.0, max_msg_size=ORDER_BYTES)
+        await socket.prepare(request)
+        frame = await socket.receive()
+        if frame.type is not WSMsgType.TEXT:
+            return socket
+        try:
+            order = msgspec.json.decode(frame.data, type=FetchOrder)
+        except msgspec.DecodeError as error:
+            await _say(socket, FetchFailed(f"This node does not understand the order ({error})."))
+            return socket
+        working = asyncio.create_task(self._obey(order, socket), name="fetch")
+        hung_up = asyncio.create_task(_hung_up(socket))
+        try:
+            await asyncio.wait({working, hung_up}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (working, hung_up):
+                task.cancel()
+            await asyncio.gather(working, hung_up, return_exceptions=True)
+        await socket.close()
+        return socket
+
+    async def _obey(self, order: FetchOrder, socket: web.WebSocketResponse) -> None:
+        try:
+            await _say(socket, await self._done(order, socket))
+        except PomonaError as error:
+            await _say(socket, FetchFailed(str(error)))
+        except ConnectionError:
+            log.info("whoever ordered a model is gone")
+        except Exception:
+            log.exception("a fetch failed")
+            await _say(socket, FetchFailed("This node could not fetch the model; look at its log."))
+
+    async def _done(self, order: FetchOrder, socket: web.WebSocketResponse) -> FetchDone:
+        copies = await asyncio.to_thread(self._copies, order.model)
+        whole = next((copy for copy in copies if copy.stored is None), None)
+        if whole is not None:
+            return FetchDone(str(whole.folder), {})
+        async with AsyncExitStack() as stack:
+            peers = [await stack.enter_async_context(self._peer(order, place)) for place in order.peers]
+            hub = await stack.enter_async_context(HubClient(token=read_token(self._home.folder)))
+            manifest = await self._manifest(order, copies, peers, hub)
+            sources: list[Source] = [*peers]
+            if order.use_hub and manifest.repository:
+                sources.append(HubSource(hub, manifest))
+            model = self.library.store.open(manifest)
+            unknown = sorted(set(order.parts) - model.parts().keys())
+            if unknown:
+                raise PomonaError(f"{manifest.name} has no {unknown[0]}; make a new plan.")
+            with self.library.fetching(manifest.revision, order.parts):
+                transfer = Transfer(model, order.parts, sources, with_text=order.with_text)
+                telling = asyncio.create_task(_tell(socket, transfer))
+                try:
+                    progress = await transfer.run()
+                finally:
+                    telling.cancel()
+                    await asyncio.gather(telling, return_exceptions=True)
+        return FetchDone(str(model.folder), progress.from_source)
+
+    async def _manifest(
+        self, order: FetchOrder, copies: list[Copy], peers: list[PeerSource], hub: HubClient
+    ) -> Manifest:
+        if copies:
+            return copies[0].manifest
+        if (manifest := await peer_manifest(peers)) is not None:
+            return manifest
+        if order.use_hub and order.model.repository:
+            return await hub_manifest(hub, order.model.repository, order.model.revision)
+        raise PomonaError(f"No node in reach has {order.model.name}, and it is on no hub.")
+
+    def _peer(self, order: FetchOrder, place: PeerParts) -> PeerSource:
+        certificate = self._home.certificate_of(place.node_id)
+        if certificate is None:
+            raise PomonaError(f"{place.name} is not known to this node; pair it again.")
+        context = self._home.context_for(certificate)
+        where = PeerPlace(
+            place.name,
+            place.host,
+            place.port,
+            context,
+            frozenset(place.has),
+            frozenset(place.will_have),
+            max(place.bytes_per_second, 1.0),
+        )
+        return PeerSource(where, order.model.repository or order.model.name, order.model.revision)
+
+    def _copies(self, order: ModelOrder) -> list[Copy]:
+        if order.folder and (Path(order.folder) / "config.json").is_file():
+            with contextlib.suppress(PomonaError):  # not a model that can be used in place
+                self.library.add_folder(Path(order.folder))
+        return self.library.copies(order.repository or order.name, order.revision)
+
+    def _listen(self, request: web.Request) -> int:
+        """Serve bytes at the address by which this caller came, from now on."""
+        address = request.transport.get_extra_info("sockname") if request.transport is not None else None
+        host: str = address[0] if address else "127.0.0.1"
+        if host not in self._ports:
+            self._ports[host] = self._server.start(host)
+        return self._ports[host]
+
+
+def _folder(copies: list[Copy]) -> str:
+    whole = [copy for copy in copies if copy.stored is None]
+    return str((whole or copies)[0].folder) if copies else ""
+
+
+async def _tell(socket: web.WebSocketResponse, transfer: Transfer) -> None:
+    while True:
+        await asyncio.sleep(_TELL_SECONDS)
+        await _say(socket, _progress(transfer.progress))
+
+
+def _progress(progress: Progress) -> FetchProgress:
+    return FetchProgress(
+        progress.done_bytes,
+        progress.total_bytes,
+        progress.bytes_per_second,
+        progress.seconds_left,
+        dict(progress.from_source),
+    )
+
+
+async def _hung_up(socket: web.WebSocketResponse) -> None:
+    async for _frame in socket:
+        pass
+
+
+async def _say(socket: web.WebSocketResponse, message: FetchMessage) -> None:
+    with contextlib.suppress(ConnectionError):
+        await socket.send_str(msgspec.json.encode(message).decode())
+
+
+async def _decoded(request: web.Request, kind: type[ModelOrder]) -> ModelOrder:
+    try:
+        return msgspec.json.decode(await request.read(), type=kind)
+    except msgspec.DecodeError as error:
+        raise web.HTTPBadRequest(text=f"This node does not understand that ({error}).") from None
+
+
+def _json(body: object) -> web.Response:
+    return web.Response(body=msgspec.json.encode(body), content_type="application/json")

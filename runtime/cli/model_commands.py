@@ -1,0 +1,80 @@
+"""``pomona models`` on the command line."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+
+def add_models(commands: Any, split: Callable[[str], tuple[int, ...]]) -> None:
+    """Add the command and its own commands; ``split`` reads ``5,18,7``."""
+    models = commands.add_parser("models", help="the models on this machine; also layout, fetch, rm, search, token")
+    models.add_argument("--json", action="store_true", help="print one JSON list")
+    models.set_defaults(run=_list)
+    its = models.add_subparsers(metavar="COMMAND", parser_class=type(models))
+
+    layout = its.add_parser("layout", help="what a model is made of: a folder, a name on the hub, or demo")
+    layout.add_argument("model")
+    layout.add_argument("--json", action="store_true", help="print one JSON object")
+    layout.set_defaults(run=_layout)
+
+    fetch = its.add_parser("fetch", help="fetch a model; interrupting it pauses, and the same command goes on")
+    fetch.add_argument("model")
+    fetch.add_argument(
+        "--node", dest="nodes", action="append", default=[], metavar="NAME", help="for this node; again for each one"
+    )
+    fetch.add_argument("--split", type=split, metavar="A,B,C", help="layers for each node, in order; even without it")
+    fetch.set_defaults(run=_fetch)
+
+    remove = its.add_parser("rm", help="delete a model from this machine's store")
+    remove.add_argument("model")
+    remove.set_defaults(run=_remove)
+
+    search = its.add_parser("search", help="models in MLX format on the hub")
+    search.add_argument("words")
+    search.set_defaults(run=_search)
+
+    token = its.add_parser("token", help="keep the hub's token for gated models, read from standard input")
+    token.set_defaults(run=_token)
+    for parser in (layout, fetch, remove):
+        parser.add_argument("--revision", default="", metavar="COMMIT", help="the newest without it")
+
+
+def _list(options: argparse.Namespace, _open_window: object) -> int:
+    from runtime.cli.models import run_models  # a command imports only what it needs
+
+    return run_models(as_json=options.json)
+
+
+def _layout(options: argparse.Namespace, _open_window: object) -> int:
+    from runtime.cli.models import run_layout  # a command imports only what it needs
+
+    return run_layout(options.model, options.revision, as_json=options.json)
+
+
+def _fetch(options: argparse.Namespace, _open_window: object) -> int:
+    from runtime.cli.models import FetchOptions, run_fetch  # a command imports only what it needs
+
+    return run_fetch(FetchOptions(options.model, options.revision, tuple(options.nodes), options.split))
+
+
+def _remove(options: argparse.Namespace, _open_window: object) -> int:
+    from runtime.cli.models import run_remove  # a command imports only what it needs
+
+    return run_remove(options.model, options.revision)
+
+
+def _search(options: argparse.Namespace, _open_window: object) -> int:
+    from runtime.cli.models import run_search  # a command imports only what it needs
+
+    return run_search(options.words)
+
+
+def _token(_options: argparse.Namespace, _open_window: object) -> int:
+    from runtime.cli.models import run_token  # a command imports only what it needs
+
+    return run_token(sys.stdin.readline())

@@ -1,0 +1,80 @@
+"""A session's nodes fetch what their layers need before their workers start, and no more."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING
+
+from runtime.cluster.client import SessionClient
+from runtime.cluster.messages import Failed, ModelFetch, Ready, Resplit
+from runtime.models.manifest import folder_manifest
+from runtime.models.parts import model_parts, stage_parts
+from tests.running import LOAD_SECONDS, Running, find, plan_for, session
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+QUESTION = "Name a colour."
+
+
+def megabytes(folder: Path, first: int, end: int, without: tuple[int, int] = (0, 0)) -> str:
+    """What a stage needs beyond the layers that it has, as a person reads it."""
+    parts = model_parts(folder_manifest(folder))
+    names = set(stage_parts(parts, first, end))
+    if without[1]:
+        names -= set(stage_parts(parts, *without))
+    return f"{sum(parts[name].byte_count for name in names) / 1e6:.1f} MB"
+
+
+async def test_nodes_fetch_their_layers_and_a_moved_boundary_only_what_moved(own_agents, demo_model):
+    nodes = await find(own_agents)
+    names = [node.resources.name for node in nodes]
+    plan = plan_for(demo_model, nodes, (5, 18, 7))
+    whole = nodes[1].resources.node_id
+    client = await SessionClient.start(plan, demo_model, nodes, own_agents.home.folder, folder_on=[whole])
+    try:
+        running = Running(client, client.events())
+        async with asyncio.timeout(LOAD_SECONDS):
+            lines = sorted(await until_ready(running), key=lambda words: names.index(words.partition(":")[0]))
+            assert len(lines) == 2
+            for line, name, span in zip(lines, (names[0], names[2]), ((0, 5), (23, 30)), strict=True):
+                count, size = span[1] - span[0], megabytes(demo_model, *span)
+                assert re.fullmatch(rf"{name}: has 0 of {count} layers; {size} from {names[1]} .*", line)
+            _text, tokens, _finished = await running.ask(QUESTION, max_tokens=12)
+            await client.send(Resplit(plan_for(demo_model, nodes, (7, 16, 7))))
+            (line,) = await until_ready(running)
+            moved = megabytes(demo_model, 0, 7, without=(0, 5))
+            assert re.fullmatch(rf"{names[0]}: has 5 of 7 layers; {moved} from {names[1]} .*", line)
+            _text, again, _finished = await running.ask(QUESTION, "again", max_tokens=12)
+    finally:
+        await client.close()
+    async with session(own_agents, demo_model, (5, 18, 7)) as in_place:
+        _text, expected, _finished = await in_place.ask(QUESTION, max_tokens=12)
+    assert tokens == again == expected
+
+
+async def until_ready(running: Running) -> list[str]:
+    """The lines about what nodes fetch, in the order of the nodes."""
+    lines = []
+    while True:
+        event = await running.next_of(ModelFetch, Ready, Failed)
+        if isinstance(event, ModelFetch):
+            lines += [event.words] if event.words else []
+        else:
+            assert isinstance(event, Ready), event
+            return lines
+
+
+async def test_a_model_that_nobody_has_is_said(own_agents, demo_model):
+    nodes = await find(own_agents)
+    plan = plan_for(demo_model, nodes, (5, 18, 7))
+    client = await SessionClient.start(plan, demo_model, nodes, own_agents.home.folder, folder_on=[])
+    try:
+        running = Running(client, client.events())
+        async with asyncio.timeout(LOAD_SECONDS):
+            failed = await running.next_of(Failed, Ready)
+        assert isinstance(failed, Failed)
+        assert re.search("No node in reach has SmolLM2-135M-Instruct, and it is on no hub", failed.reason)
+    finally:
+        await client.close()
