@@ -19,14 +19,14 @@ from runtime.models.manifest import folder_manifest
 from runtime.models.parts import model_parts
 from tests.runtime.agent.peers import Node, nodes
 
-MEBIBYTES = 256
+MEBIBYTES = 64
 PIECE_BYTES = 1 << 20
 ROUNDS = 5
 LEAST_RATIO = 0.8
 
 
 def write_model(folder: Path) -> Path:
-    """Eight layers of 32 MiB."""
+    """Eight layers of 8 MiB."""
     folder.mkdir()
     header: dict[str, object] = {}
     end = 0

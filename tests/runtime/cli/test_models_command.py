@@ -11,7 +11,6 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from aiohttp import web
 
 from runtime.models.manifest import folder_manifest
 from runtime.models.part_files import FullFolder, SplitFolder
@@ -22,6 +21,8 @@ from tests.hub import LocalHub, write_small_model
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from aiohttp import web
 
 REPOSITORY = "someone/Small-Llama"
 
