@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import re
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
 
+from runtime.agent.models.messages import ModelOrder
 from runtime.cluster.client import SessionClient
+from runtime.cluster.meeting import introduce
 from runtime.cluster.messages import Failed, ModelFetch, Ready, Resplit
+from runtime.cluster.models import ModelProvider
+from runtime.errors import PomonaError
 from runtime.models.manifest import folder_manifest
 from runtime.models.parts import model_parts, stage_parts
 from tests.running import LOAD_SECONDS, Running, find, plan_for
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from runtime.agent.models.messages import FetchProgress
+    from runtime.cluster.nodes import KnownNode
 
 QUESTION = "Name a colour."
 
@@ -79,3 +89,29 @@ async def test_a_model_that_nobody_has_is_said(own_agents, demo_model):
         assert re.search("No node in reach has SmolLM2-135M-Instruct, and it is on no hub", failed.reason)
     finally:
         await client.close()
+
+
+@pytest.mark.parametrize(
+    ("killed", "reason"),
+    [
+        (0, r"{reader}( is gone: what it has fetched stays|.* was lost while it fetched the model)"),
+        (1, r"{reader}: .* could not be fetched: {giver} is not reached any more"),
+    ],
+    ids=["the node that fetches", "the node that gives"],
+)
+async def test_a_killed_agent_is_named(own_agents, demo_model, killed, reason):
+    nodes = (await find(own_agents))[:2]
+    names = [node.resources.name for node in nodes]
+    manifest = folder_manifest(demo_model)
+    parts = model_parts(manifest)
+    order = ModelOrder(manifest.name, manifest.repository, manifest.revision, str(demo_model))
+
+    def kill(_node: KnownNode, _words: str, progress: FetchProgress | None) -> None:
+        if progress is not None and progress.done_bytes < progress.total_bytes:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(own_agents.started[killed].pid, signal.SIGKILL)
+
+    await introduce(own_agents.home, nodes)
+    provider = ModelProvider(own_agents.home, order, parts, kill, folder_on=[nodes[1].resources.node_id])
+    with pytest.raises(PomonaError, match=reason.format(reader=names[0], giver=names[1])):
+        await provider.provide(nodes, {nodes[0].resources.node_id: sorted(parts)})
