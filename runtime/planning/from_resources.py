@@ -10,7 +10,7 @@ from runtime.planning.places import UNKNOWN_SPEED, PlanNode, table_speed
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from resources.node import NodeResources
+    from resources.node import Calibration, NodeResources
     from runtime.models.layer_figures import WeightKind
     from runtime.models.layout import ModelLayout
 
@@ -26,14 +26,16 @@ def plan_nodes(layout: ModelLayout, nodes: Iterable[NodeResources]) -> list[Plan
 
 def node_speed(node: NodeResources, kind: WeightKind) -> NodeSpeed:
     """Calibrated if that node was, else from its chip's table, else a plain chip's."""
-    if node.calibration is not None and (rate := node.calibration.weight_bytes_per_second.get(kind)):
-        return NodeSpeed(
-            rate,
-            node.calibration.flops_per_second,
-            node.calibration.layer_overhead_seconds,
-            source="calibrated",
-            flops_source="calibrated",
-        )
+    if node.calibration is not None and (speed := calibrated_speed(node.calibration, kind)):
+        return speed
     if node.memory_bandwidth_bytes_per_second:
         return table_speed(node.memory_bandwidth_bytes_per_second * _REACHED_SHARE)
     return UNKNOWN_SPEED
+
+
+def calibrated_speed(calibration: Calibration, kind: WeightKind) -> NodeSpeed | None:
+    """What was measured for weights of this kind; None if it was not."""
+    rate = calibration.weight_bytes_per_second.get(kind)
+    if rate is None:
+        return None
+    return NodeSpeed(rate, calibration.flops_per_second, calibration.layer_overhead_seconds, "calibrated", "calibrated")

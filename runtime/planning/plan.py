@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from runtime.planning.problem import SplitProblem
 
 __all__ = [
+    "NO_PINS",
     "Change",
     "Goal",
     "Link",
