@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import shutil
@@ -19,6 +20,8 @@ import msgspec
 from discovery.address import DEFAULT_PORT
 from discovery.beacon import Beacon, NodeIdTaken
 from discovery.interfaces import lan_interfaces, loopback_interfaces
+from resources.calibration import StoredCalibrations, shared
+from resources.cpu_share import CpuShare
 from resources.monitor import Monitor
 from resources.probe import probe_machine, snapshot
 from runtime import owner
@@ -30,6 +33,8 @@ from runtime.agent.server import AgentServer, Reach, ServerOptions
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from discovery.home import Home
     from discovery.interfaces import LanInterface
     from resources.node import NodeResources
@@ -46,6 +51,8 @@ class AgentOptions:
     name: str | None = None
     reach: Reach = "auto"
     virtual_memory_bytes: int | None = None
+    virtual_cpu_share: float | None = None
+    """Of one core, for all workers together."""
     trusted_certificate: Path | None = None
     """Of a controller that this node trusts from the start, as PEM."""
     owned: bool = False
@@ -59,10 +66,28 @@ def run_agent(options: AgentOptions) -> int:
         return 0
     folder = Path(tempfile.mkdtemp(prefix="pomona-node-"))
     try:
-        asyncio.run(_serve(options, folder))
+        with _cpu_share(options, folder.name):
+            asyncio.run(_serve(options, folder))
     finally:
         shutil.rmtree(folder)
     return 0
+
+
+@contextlib.contextmanager
+def _cpu_share(options: AgentOptions, name: str) -> Iterator[None]:
+    """Keep this process, and what it starts, to its share of the CPU."""
+    if options.virtual_cpu_share is None:
+        yield
+        return
+    try:
+        share = CpuShare(name, options.virtual_cpu_share)
+    except OSError as error:
+        raise PomonaError(f"This virtual node cannot have a CPU share: {error}.") from error
+    try:
+        share.take(os.getpid())
+        yield
+    finally:
+        share.close()
 
 
 async def _serve(options: AgentOptions, folder: Path) -> None:
@@ -78,9 +103,14 @@ async def _serve(options: AgentOptions, folder: Path) -> None:
     machine = await asyncio.to_thread(probe_machine)
 
     monitor = Monitor()
+    calibrations = StoredCalibrations(data_folder())  # of the machine, also for a virtual node
 
     def resources() -> NodeResources:
-        return snapshot(machine, identity.node_id, name, options.virtual_memory_bytes, monitor.latest())
+        found = snapshot(machine, identity.node_id, name, options.virtual_memory_bytes, monitor.latest())
+        calibration = calibrations.of_version(found.versions.mlx)
+        if calibration is not None and options.virtual_cpu_share is not None:
+            calibration = shared(calibration, options.virtual_cpu_share)
+        return msgspec.structs.replace(found, calibration=calibration)
 
     async with AsyncExitStack() as stack:
         if sys.platform == "darwin":  # elsewhere the kernel's own files tell all that is asked

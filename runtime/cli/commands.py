@@ -122,6 +122,10 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true", help="print one JSON list of findings")
     doctor.set_defaults(run=_doctor)
 
+    calibrate = commands.add_parser("calibrate", help="measure how fast this machine reads weights, for better plans")
+    calibrate.add_argument("--json", action="store_true", help="print one JSON object instead of a sentence")
+    calibrate.set_defaults(run=_calibrate)
+
     # Started by Pomona itself.
     commands.add_parser("controller").set_defaults(run=_controller)
     return parser
@@ -143,6 +147,9 @@ def _add_node_commands(commands: argparse._SubParsersAction[_Parser]) -> None:
         help="who can reach it: auto (without it) is this machine alone until it is paired or shows a code",
     )
     agent.add_argument("--trust", type=Path, metavar="FILE", help="a controller's certificate to trust from the start")
+    agent.add_argument(
+        "--virtual-cpu", type=_share, metavar="SHARE", help="and this share of one core, as 0.5 (Linux, root)"
+    )
     agent.add_argument("--owned", action="store_true", help="end when standard input ends")
     agent.set_defaults(run=_agent)
 
@@ -219,7 +226,13 @@ def _agent(options: argparse.Namespace, _open_window: OpenWindow) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", stream=sys.stderr)
     return run_agent(
         AgentOptions(
-            options.port, options.name, options.listen, options.virtual_memory, options.trust, owned=options.owned
+            options.port,
+            options.name,
+            options.listen,
+            options.virtual_memory,
+            options.virtual_cpu,
+            options.trust,
+            owned=options.owned,
         )
     )
 
@@ -246,6 +259,12 @@ def _doctor(options: argparse.Namespace, _open_window: OpenWindow) -> int:
     from runtime.cli.doctor import DoctorOptions, run_doctor  # a command imports only what it needs
 
     return run_doctor(DoctorOptions(options.port, tuple(options.models), options.json))
+
+
+def _calibrate(options: argparse.Namespace, _open_window: OpenWindow) -> int:
+    from runtime.cli.calibrate import run_calibrate  # a command imports only what it needs
+
+    return run_calibrate(as_json=options.json)
 
 
 def _controller(_options: argparse.Namespace, _open_window: OpenWindow) -> int:
@@ -279,6 +298,16 @@ def _names(text: str) -> tuple[str, ...]:
     if len(names) < 2 or not all(names):
         raise argparse.ArgumentTypeError(f"'{text}' is no group; write the names of two nodes or more, as Studio,Pro")
     return names
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no share of a core; write a number up to 1, as 0.5")
+    return share
 
 
 def _natural(text: str) -> int:

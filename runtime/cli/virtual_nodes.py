@@ -30,6 +30,8 @@ class VirtualNode(msgspec.Struct, frozen=True):
 
     name: str
     memory_bytes: int
+    cpu_share: float | None = None
+    """Of one core; None for all that the machine has."""
 
 
 def virtual_nodes(count: int) -> tuple[VirtualNode, ...]:
@@ -80,8 +82,9 @@ class VirtualNodes:
             "loopback",
         ]
         certificate = str(self._home.identity.certificate_path)
+        share = [] if node.cpu_share is None else ["--virtual-cpu", str(node.cpu_share)]
         return subprocess.Popen(
-            [*command, "--name", node.name, "--virtual-memory", str(node.memory_bytes), "--trust", certificate],
+            [*command, "--name", node.name, "--virtual-memory", str(node.memory_bytes), *share, "--trust", certificate],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
