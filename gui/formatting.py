@@ -26,6 +26,11 @@ def bytes_words(count: int) -> str:
     return f"{number} {unit}"
 
 
+def in_unit_words(count: int, unit: str) -> str:
+    """The number alone, in the unit that stands beside it: ``162.9`` for GB, ``115`` for MB."""
+    return f"{count / GIB:.1f}" if unit == "GB" else f"{count / MIB:.0f}"
+
+
 def missing_bytes_words(count: int) -> str:
     """An amount that is lacking, never rounded down: ``16.8 GB``, ``3 MB``."""
     if count >= GIB:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
@@ -28,27 +29,35 @@ _MODE_TIPS = {
 }
 
 
+_GOALS = {
+    "chat": ("Fastest chat", "The split and order of nodes with which one chat is fastest"),
+    "requests": ("Most requests", "The split whose slowest node is fastest, for many requests at once"),
+    "even": ("Even", "Give every node the same number of layers"),
+    "room": ("Most room", "The split that leaves most memory on its fullest node"),
+}
+
+
 class Header(QWidget):
     """Shows the store's model, mode and status.
 
     Signals:
         start_wanted: Start was pressed.
         stop_wanted: Stop, or Cancel while loading, was pressed.
-        even_wanted: Even was pressed.
+        goal_wanted: ``chat``, ``requests``, ``even`` or ``room``: the best split for that is wanted.
         mode_wanted: ``pipeline`` or ``tensor`` was chosen.
     """
 
     start_wanted = Signal()
     stop_wanted = Signal()
-    even_wanted = Signal()
+    goal_wanted = Signal(str)
     mode_wanted = Signal(str)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
         self._active = False
-        self.even_reason: str | None = None
-        """Why the layers cannot be shared out evenly now."""
+        self.goal_reason: str | None = None
+        """Why the layers cannot be shared out anew now."""
         self._tone = Tone.DIM
         self.title = ElidedLabel("model_name", 20, QFont.Weight.DemiBold)
         self.subtitle = ElidedLabel("model_facts", 12)
@@ -57,9 +66,10 @@ class Header(QWidget):
         self.mode = Segmented({"pipeline": "Pipeline", "tensor": "Tensor"}, theme)
         self.mode.setAccessibleName("Mode")
         self.mode.chosen.connect(self.mode_wanted)
-        self.even = QPushButton("Even")
-        self.even.setObjectName("even_button")
-        self.even.clicked.connect(self.even_wanted)
+        self.goals = {goal: QPushButton(text) for goal, (text, _tip) in _GOALS.items()}
+        for goal, button in self.goals.items():
+            button.setObjectName(f"{goal}_button")
+            button.clicked.connect(partial(self.goal_wanted.emit, goal))
         self.start = QPushButton("Start")
         self.start.setObjectName("start_button")
         self.start.setMinimumWidth(92)
@@ -72,7 +82,7 @@ class Header(QWidget):
         upper.setSpacing(8)
         upper.addWidget(self.title, 1)
         upper.addSpacing(16)
-        for widget in (self.mode, self.even, self.start):
+        for widget in (self.mode, *self.goals.values(), self.start):
             upper.addWidget(widget)
         lower.setSpacing(24)
         lower.addWidget(self.subtitle, 2, Qt.AlignmentFlag.AlignTop)
@@ -95,7 +105,7 @@ class Header(QWidget):
             self.subtitle.setText("No model yet")
         self._show_badge(badge(store.plan, store.checks))
         self._show_mode(store)
-        self._show_even(store)
+        self._show_goals(store)
         self._show_start(store.session.phase, status)
         self.status.setText(status.words)
         self.status.setAccessibleName(status.words)
@@ -127,7 +137,7 @@ class Header(QWidget):
             segment.setToolTip(locked or tip)
             segment.setAccessibleDescription(locked or tip)
 
-    def _show_even(self, store: Store) -> None:
+    def _show_goals(self, store: Store) -> None:
         reason = None
         if store.session.active:
             reason = locked_words(store.session.phase)
@@ -135,9 +145,10 @@ class Header(QWidget):
             reason = "In tensor mode every node shares every layer"
         elif len(store.nodes) < 2:
             reason = "Layers can be shared out between two nodes or more"
-        self.even_reason = reason
-        self.even.setEnabled(reason is None)
-        self.even.setToolTip(reason or "Give every node the same number of layers")
+        self.goal_reason = reason
+        for goal, button in self.goals.items():
+            button.setEnabled(reason is None)
+            button.setToolTip(reason or _GOALS[goal][1])
 
     def _show_start(self, phase: Phase, status: Status) -> None:
         self._active = phase is not Phase.IDLE

@@ -9,6 +9,7 @@ from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 
 from gui.appearance import Choice
 from gui.session import Phase
+from gui.split.strip_view import GOAL_NAMES
 from gui.split.view import locked_words
 
 if TYPE_CHECKING:
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
     from gui.status import Status
     from gui.window import Window
     from runtime.cluster.nodes import KnownNode, UnpairedNode
+    from runtime.planning.plan import Goal
 
 CHECK, CANCEL_CHECK = "Check This Split", "Cancel Check"
 _Role = QAction.MenuRole
+_GOAL_KEYS: dict[Goal, str] = {"chat": "Ctrl+1", "requests": "Ctrl+2", "even": "Ctrl+E", "room": "Ctrl+3"}
 
 
 class Menus:
@@ -43,7 +46,10 @@ class Menus:
         self.start = self._action(model, "Start", window.start_session, "Ctrl+R")
         self.stop = self._action(model, "Stop", window.stop_session, "Ctrl+.")
         model.addSeparator()
-        self.even = self._action(model, "Even Split", window.store.make_even, "Ctrl+E")
+        self.goals = [
+            self._action(model, GOAL_NAMES[goal], partial(window.store.choose_goal, goal), key)
+            for goal, key in _GOAL_KEYS.items()
+        ]
         self.boundary = self._action(model, "Next Boundary", window.focus_next_boundary, "Ctrl+B")
         self.check = self._action(model, CHECK, window.check_or_cancel, "Ctrl+K")
         model.addSeparator()
@@ -71,11 +77,12 @@ class Menus:
         self._action(window_menu, "Minimise", window.showMinimized, "Ctrl+M")
         self._action(window_menu, "Zoom", self._on_zoom)
 
-    def sync(self, status: Status, phase: Phase, even_reason: str | None) -> None:
+    def sync(self, status: Status, phase: Phase, goal_reason: str | None) -> None:
         """Enable what can be done now, and say of the rest why it cannot."""
         _allow(self.start, None if status.can_start else status.words)
         _allow(self.stop, None if phase in {Phase.LOADING, Phase.RUNNING} else "No model runs")
-        _allow(self.even, even_reason)
+        for action in self.goals:
+            _allow(action, goal_reason)
         self._locked = locked_words(phase)
         self._sync_undo()
 

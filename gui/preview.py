@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from runtime.planning.from_resources import plan_nodes
-from runtime.planning.plan import Plan, Refusal, make_plan
+from runtime.planning.plan import Pins, Plan, Refusal, make_plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gui.arrangement import Arrangement
     from gui.split.model import Split
     from resources.node import NodeResources
     from runtime.models.layout import ModelLayout
-    from runtime.planning.plan import Mode, RankPlan, StagePlan
+    from runtime.planning.plan import Goal, Link, Mode, PlanNode, RankPlan, StagePlan
 
 TIGHT_SHARE = 0.9
 """From this share of its budget on, a node whose weights and cache fit is called tight."""
@@ -39,11 +40,16 @@ class Share:
     node: NodeResources
     fit: Fit
     weight_bytes: int = 0
-    needed_bytes: int = 0
-    """Weights, cache and reserve."""
+    kv_bytes: int = 0
+    reserve_bytes: int = 0
     missing_bytes: int = 0
     first_layer: int = 0
     layer_count: int = 0
+
+    @property
+    def needed_bytes(self) -> int:
+        """Weights, cache and reserve."""
+        return self.weight_bytes + self.kv_bytes + self.reserve_bytes
 
     @property
     def last_layer(self) -> int:
@@ -63,19 +69,60 @@ class Preview:
         return self.verdict if isinstance(self.verdict, Plan) else None
 
     @property
+    def shown(self) -> Plan | None:
+        """The plan, or what was asked for though it does not fit."""
+        return self.verdict if isinstance(self.verdict, Plan) else self.verdict.draft
+
+    @property
     def refusal(self) -> str | None:
         return self.verdict.reason if isinstance(self.verdict, Refusal) else None
 
 
-def make_preview(layout: ModelLayout, nodes: Sequence[NodeResources], split: Split, mode: Mode) -> Preview:
+def make_preview(
+    layout: ModelLayout,
+    nodes: Sequence[NodeResources],
+    split: Split,
+    mode: Mode,
+    setting: Arrangement | None = None,
+    links: Sequence[Link] = (),
+) -> Preview:
     """Ask the planner. What does not fit comes back as a draft, so that its bytes can be shown."""
     counts = split.counts if mode == "pipeline" else None
-    verdict = make_plan(layout, plan_nodes(layout, nodes), counts, mode)
+    context = setting.context_tokens if setting else None
+    verdict = make_plan(layout, _known(layout, nodes, setting), counts, mode, context_tokens=context, links=links)
     plan = verdict if isinstance(verdict, Plan) else verdict.draft
     if plan is None:
         return Preview(mode, verdict, tuple(Share(node, Fit.UNKNOWN) for node in nodes))
     held = {rank.node_id: (rank, stage) for stage in plan.stages for rank in stage.ranks}
     return Preview(mode, verdict, tuple(_share(node, held.get(node.node_id)) for node in nodes))
+
+
+def best_plan(
+    layout: ModelLayout,
+    nodes: Sequence[NodeResources],
+    goal: Goal,
+    setting: Arrangement,
+    links: Sequence[Link] = (),
+) -> Plan | None:
+    """The best split for a goal; if nothing fits, the one that lacks least, if any."""
+    present = {node.node_id for node in nodes}
+    verdict = make_plan(
+        layout,
+        _known(layout, nodes, setting),
+        goal=goal,
+        context_tokens=setting.context_tokens,
+        links=links,
+        pins=Pins(setting.needed & present),
+    )
+    return verdict if isinstance(verdict, Plan) else verdict.draft
+
+
+def _known(layout: ModelLayout, nodes: Sequence[NodeResources], setting: Arrangement | None) -> list[PlanNode]:
+    known = plan_nodes(layout, nodes)
+    if setting is None or not setting.reserve_cut_bytes:
+        return known
+    cut = setting.reserve_cut_bytes
+    return [replace(node, reserve_bytes=max(node.reserved_bytes - cut, 0)) for node in known]
 
 
 def _share(node: NodeResources, held: tuple[RankPlan, StagePlan] | None) -> Share:
@@ -87,5 +134,12 @@ def _share(node: NodeResources, held: tuple[RankPlan, StagePlan] | None) -> Shar
     else:
         fit = Fit.TIGHT if rank.weight_bytes + rank.kv_bytes > TIGHT_SHARE * rank.budget_bytes else Fit.FITS
     return Share(
-        node, fit, rank.weight_bytes, rank.needed_bytes, max(-rank.room_bytes, 0), stage.first_layer, stage.layer_count
+        node,
+        fit,
+        rank.weight_bytes,
+        rank.kv_bytes,
+        rank.reserve_bytes,
+        max(-rank.room_bytes, 0),
+        stage.first_layer,
+        stage.layer_count,
     )

@@ -5,10 +5,14 @@ from __future__ import annotations
 from math import sin
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from gui.formatting import GIB, MIB
 from resources.node import NodeResources, Versions
 from runtime.cluster.messages import Finished, LoadProgress, RankHeld, Ready, Throughput
 from runtime.cluster.nodes import KnownNode, UnpairedNode
+from runtime.models.cache_layout import LayerCache
+from runtime.models.layer_figures import ModelFigures
 from runtime.models.layout import ModelLayout
 from runtime.models.tensor_mode.refusal import tensor_refusals
 
@@ -42,6 +46,7 @@ SMALL_MODEL = ModelLayout(
         },
         "SmolLM2-135M-Instruct",
     ),
+    figures=ModelFigures((LayerCache("full", 768),) * 30, 1152, 0.5625, "4-bit"),
 )
 LARGE_MODEL = ModelLayout(
     name="DeepSeek-V3 4-bit",
@@ -68,6 +73,8 @@ LARGE_MODEL = ModelLayout(
         },
         "DeepSeek-V3 4-bit",
     ),
+    layer_active_bytes=(int(1.4 * GIB),) * 3 + (int(0.4 * GIB),) * 58,
+    figures=ModelFigures((LayerCache("latent", 1152),) * 61, 14336, 0.5625, "4-bit", 8 / 256),
 )
 
 
@@ -76,6 +83,18 @@ def unpaired(*names: str) -> tuple[UnpairedNode, ...]:
     return tuple(
         UnpairedNode(f"{index:064x}", name, f"192.0.2.{index + 10}", 47665, "", shows_code=index == 0)
         for index, name in enumerate(names)
+    )
+
+
+def of_layers(count: int, layer_bytes: int) -> ModelLayout:
+    """A model of so many equal layers."""
+    return msgspec.structs.replace(
+        LARGE_MODEL,
+        name=f"A model of {count} layers",
+        layer_bytes=(layer_bytes,) * count,
+        layer_divided_bytes=(layer_bytes,) * count,
+        layer_active_bytes=(layer_bytes,) * count,
+        figures=ModelFigures((LayerCache("full", 1152),) * count, 14336, 0.5625, "4-bit"),
     )
 
 
@@ -108,6 +127,27 @@ def virtual_nodes(chip: str = "Apple M4 Pro") -> tuple[KnownNode, ...]:
     return tuple(
         node(f"Virtual {name}", chip, gib, gib, virtual=True) for name, gib in zip("ABC", (1, 2, 1), strict=True)
     )
+
+
+def unequal_nodes() -> tuple[KnownNode, ...]:
+    """A quick Mac with little memory free, a quick one, and a slow one."""
+    return tuple(
+        _as_fast(node(name, chip, 16, gib), rate)
+        for name, chip, gib, rate in (
+            ("MacBook Air", "M1", 2.0, 68),
+            ("MacBook Pro", "M4 Max", 0.2, 546),
+            ("Studio", "M2 Ultra", 6.0, 800),
+        )
+    )
+
+
+def _as_fast(known: KnownNode, gb_per_second: int) -> KnownNode:
+    resources = msgspec.structs.replace(
+        known.resources,
+        memory_bandwidth_bytes_per_second=gb_per_second * 10**9,
+        memory_bandwidth_source="table",
+    )
+    return msgspec.structs.replace(known, resources=resources)
 
 
 def many_nodes(count: int) -> tuple[KnownNode, ...]:

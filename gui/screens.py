@@ -115,6 +115,13 @@ def verified(window: Window) -> None:
     window.show_checks({("pipeline", split): found})
 
 
+def fastest(window: Window) -> None:
+    """The fastest chat leaves the slow node out; it can be put back in."""
+    window.show_layout(samples.SMALL_MODEL)
+    window.show_nodes(samples.unequal_nodes())
+    window.store.choose_goal("chat")
+
+
 def tensor(window: Window) -> None:
     """Tensor mode."""
     demo(window)
@@ -181,11 +188,7 @@ def failed(window: Window) -> None:
 
 def many(window: Window) -> None:
     """Sixteen nodes and two hundred layers."""
-    import msgspec
-
-    window.show_layout(
-        msgspec.structs.replace(samples.LARGE_MODEL, name="A model of 200 layers", layer_bytes=(2**30,) * 200)
-    )
+    window.show_layout(samples.of_layers(200, 2**30))
     window.show_nodes(samples.many_nodes(16))
 
 
@@ -205,6 +208,7 @@ SCENES: tuple[Callable[[Window], None], ...] = (
     dragged,
     over,
     verified,
+    fastest,
     tensor,
     tensor_refused,
     loading,

@@ -16,6 +16,7 @@ from gui.nodes.nearby import NearbyStrip
 from gui.plots.speed import SpeedPane
 from gui.session import Phase
 from gui.split.editor import SplitEditor
+from gui.split.strip import PlanStrip
 from gui.status import status
 from gui.store import Store
 from gui.widgets.banner import Banner
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from runtime.check.result import CheckResult
     from runtime.cluster.nodes import KnownNode, UnpairedNode
     from runtime.models.layout import ModelLayout
-    from runtime.planning.plan import Mode, Plan
+    from runtime.planning.plan import Goal, Mode, Plan
 
 _CHAT_BLOCKED = {
     Phase.IDLE: "Start the model to chat",
@@ -81,6 +82,7 @@ class Window(QMainWindow):
         self.editor = SplitEditor(theme)
         self.nearby = NearbyStrip(theme)
         self.trust = TrustKeeper(self)
+        self.strip = PlanStrip(theme)
         self.speed = SpeedPane(theme)
         self.chat = ChatPane(theme)
         self._lay_out()
@@ -116,6 +118,7 @@ class Window(QMainWindow):
         column.addWidget(self.header)
         column.addLayout(strip)
         column.addWidget(self.editor)
+        column.addWidget(self.strip)
         column.addLayout(beside)
         column.addLayout(below, 1)
         self.setCentralWidget(middle)
@@ -131,7 +134,10 @@ class Window(QMainWindow):
         editor.balance_wanted.connect(store.balance)
         header.start_wanted.connect(self.start_session)
         header.stop_wanted.connect(self.stop_session)
-        header.even_wanted.connect(store.make_even)
+        header.goal_wanted.connect(self._on_goal_wanted)
+        self.strip.context_wanted.connect(store.set_context)
+        self.strip.change_wanted.connect(store.apply_change)
+        self.strip.node_wanted.connect(store.put_back)
         header.mode_wanted.connect(self._on_mode_wanted)
         self.nearby.pair_wanted.connect(self.trust.open_pairing)
         self.chat.asked.connect(self.asked)
@@ -227,6 +233,9 @@ class Window(QMainWindow):
         """Say what this is and whose work it stands on."""
         self._open_box(QMessageBox(QMessageBox.Icon.NoIcon, "About Pomona", _ABOUT, parent=self))
 
+    def _on_goal_wanted(self, name: str) -> None:
+        self.store.choose_goal(cast("Goal", name))
+
     def _on_mode_wanted(self, name: str) -> None:
         self.store.set_mode(cast("Mode", name))
 
@@ -236,15 +245,16 @@ class Window(QMainWindow):
         store = self.store
         now = status(store.layout, store.preview, store.session)
         self.editor.set_view(store.editor_view)
+        self.strip.show_view(store.strip_view)
         self.header.show_store(store, now)
         self.chat.set_blocked(_CHAT_BLOCKED[store.session.phase])
         self.speed.set_running(running=store.session.phase is Phase.RUNNING)
-        self.menus.sync(now, store.session.phase, even_reason=self.header.even_reason)
+        self.menus.sync(now, store.session.phase, goal_reason=self.header.goal_reason)
         self.menus.show_nodes(store.nodes)
         self.menus.sync_check(now, store.session.phase, running=store.checks.running is not None)
 
     def _on_theme_changed(self, theme: Theme) -> None:
-        for part in (self.header, self.banner, self.editor, self.nearby, self.speed, self.chat):
+        for part in (self.header, self.banner, self.editor, self.strip, self.nearby, self.speed, self.chat):
             part.set_theme(theme)
 
     # Closing ------------------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ class ChatPane(Panel):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__("Chat", theme, parent)
         self.setObjectName("chat_pane")
-        self.setMinimumSize(320, 200)
+        self.setMinimumSize(320, 182)
         self._exchanges: list[Exchange] = []
         self._answers: list[Answer] = []
         self._blocked: str | None = "Start the model to chat"

@@ -52,7 +52,7 @@ class NodeCard(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(220, 132)
+        return QSize(220, 146)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         if self._view is None or self._theme is None:
@@ -74,13 +74,18 @@ class _CardPainter:
         self.left, self.width = rect.left() + padding, rect.width() - 2 * padding
 
     def paint(self) -> None:
-        rows = (10.0, 27.0, 43.0, 69.0, 77.0) if self.low else (12.0, 32.0, 52.0, 92.0, 105.0)
+        rows = (10.0, 27.0, 43.0, 69.0, 77.0) if self.low else (12.0, 32.0, 52.0, 90.0, 102.0)
         self._frame()
         self._name(rows[0])
         self._text(self.view.chip, self.left, rows[1], self.width, sized_font(11), self.theme.dim)
         self._figure(rows[2])
         self._bar(QRectF(self.left, rows[3], self.width, 6 if self.low else 8))
         self._words(rows[4])
+        if not self.low:
+            small = sized_font(11)
+            fits = QFontMetricsF(small).horizontalAdvance(self.view.detail) <= self.width
+            detail = self.view.detail if fits else self.view.short_detail
+            self._text(detail, self.left, 120, self.width, small, self.theme.dim)
 
     def _frame(self) -> None:
         view, theme = self.view, self.theme
@@ -123,7 +128,7 @@ class _CardPainter:
         self.painter.setClipPath(clip)
         self.painter.fillRect(bar, theme.track)
         left = bar.left()
-        for share, color in ((view.used, theme.faint), (view.own, self.hue)):
+        for share, color in ((view.used, theme.faint), (view.own, self.hue), (view.beside, faded(self.hue, 0.5))):
             # what is there is seen, however little of the bar it fills
             width = max(share * bar.width(), 2.0) if share > 0 else 0.0
             self.painter.fillRect(QRectF(left, bar.top(), width, bar.height()), color)

@@ -69,11 +69,11 @@ class Geometry:
 
     @property
     def card_height(self) -> float:
-        return 132.0 if self.rows == 1 else 98.0
+        return 146.0 if self.rows == 1 else 95.0
 
     @property
     def ribbon_height(self) -> float:
-        return 58.0 if self.rows == 1 else 46.0
+        return 46.0 if self.rows == 1 else 34.0
 
     def card(self, index: int) -> QRectF:
         """The card of a node."""

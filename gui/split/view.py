@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gui.formatting import (
     bytes_words,
     count_words,
+    in_unit_words,
     layers_words,
     missing_bytes_words,
     round_bytes_words,
@@ -74,7 +75,12 @@ class CardView:
     used: float = 0.0
     """Memory that other programs hold."""
     own: float = 0.0
-    """What the model takes, or has loaded."""
+    """What the model's weights take, or what of them is loaded."""
+    beside: float = 0.0
+    """What its cache and the reserve take."""
+    detail: str = ""
+    """How the large figure comes about, in its unit."""
+    short_detail: str = ""
     limit: float | None = None
     """Where memory ends, when the bar goes past it."""
     outlined: bool = False
@@ -151,13 +157,13 @@ def _base_tooltip(share: Share) -> str:
     )
 
 
-def _bar(share: Share) -> tuple[float, float, float | None]:
-    """Fractions of the bar: other programs, the model, and where memory ends if that is inside the bar."""
+def _bar(share: Share) -> tuple[float, float, float, float | None]:
+    """Fractions of the bar: other programs, weights, cache and reserve, and where memory ends inside the bar."""
     node = share.node
     used = max(node.memory_total_bytes - node.memory_available_bytes, 0)
     scale = max(node.memory_total_bytes, used + share.needed_bytes, 1)
     limit = node.memory_total_bytes / scale if scale > node.memory_total_bytes else None
-    return used / scale, share.needed_bytes / scale, limit
+    return used / scale, share.weight_bytes / scale, (share.needed_bytes - share.weight_bytes) / scale, limit
 
 
 def _waiting_card(share: Share, *, tensor: bool) -> CardView:
@@ -177,13 +183,18 @@ def _waiting_card(share: Share, *, tensor: bool) -> CardView:
         Fit.LEFT_OUT: ("Left out", "Left out", Glyph.DASH, Tone.DIM),
         Fit.UNKNOWN: ("Cannot take a share", "No share", Glyph.CROSS, Tone.BAD),
     }[fit]
-    used, own, limit = _bar(share)
+    used, own, beside, limit = _bar(share)
+    sums = [in_unit_words(count, unit) for count in (share.weight_bytes, share.kv_bytes, share.reserve_bytes)]
+    parts = (
+        f"{bytes_words(share.weight_bytes)} weights · {bytes_words(share.kv_bytes)} cache · "
+        f"{bytes_words(share.reserve_bytes)} reserve"
+    )
     if fit is Fit.LEFT_OUT:
         detail = "Holds no layer, so it takes no part. Drag a boundary to give it some."
     elif fit is Fit.UNKNOWN:
         detail = words
     else:
-        detail = f"{_span(share, tensor=tensor).capitalize()}: {number} {unit}. {words}"
+        detail = f"{_span(share, tensor=tensor).capitalize()}: {number} {unit} ({parts}). {words}"
     return CardView(
         node_id=node.node_id,
         name=node.name,
@@ -198,6 +209,9 @@ def _waiting_card(share: Share, *, tensor: bool) -> CardView:
         tone=tone,
         used=used,
         own=own,
+        beside=beside,
+        detail=f"{sums[0]} weights + {sums[1]} cache + {sums[2]} reserve" if share.weight_bytes else "",
+        short_detail=" + ".join(sums) if share.weight_bytes else "",
         limit=limit,
         outlined=fit is Fit.OVER,
         hatched=fit is Fit.OVER,

@@ -195,10 +195,9 @@ def test_nodes_that_come_during_a_drag_end_it_without_harm(demo_window):
 @pytest.mark.parametrize("nodes", [1, 2, 5, 8, 16])
 @pytest.mark.parametrize("layers", [1, 30, 200])
 def test_any_number_of_nodes_and_layers_can_be_shown_and_painted(window, nodes, layers):
-    import msgspec
 
     window.resize(1024, 700)
-    window.show_layout(msgspec.structs.replace(samples.LARGE_MODEL, layer_bytes=(2**20,) * layers))
+    window.show_layout(samples.of_layers(layers, 2**20))
     window.show_nodes(samples.many_nodes(nodes))
     QApplication.processEvents()
     assert window.editor.height() == window.editor.heightForWidth(window.editor.width())

@@ -33,7 +33,7 @@ def test_a_card_says_what_is_needed_and_what_is_free():
 
 def test_a_card_without_room_says_how_much_is_missing_in_words_and_shape():
     card = views((26, 25, 6, 4)).cards[1]
-    assert card.words == "Needs 17.8 GB more"
+    assert card.words == "Needs 18.0 GB more"
     assert (card.glyph, card.tone) == (Glyph.CROSS, Tone.BAD)
     assert card.outlined
     assert card.hatched

@@ -1,0 +1,161 @@
+"""The strip under the cards: predicted speeds, the context, and what helps when a plan does not fit."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from gui.split.strip_view import StripView, context_words
+from gui.theme import sized_font
+from gui.widgets.labels import ElidedLabel, label, set_ink
+
+if TYPE_CHECKING:
+    from gui.theme import Theme
+
+_FIGURES = 4
+_BUTTON_HEIGHT = 24
+
+
+class PlanStrip(QWidget):
+    """Shows a :class:`StripView`.
+
+    Signals:
+        context_wanted: So many tokens were chosen.
+        change_wanted: A :class:`runtime.planning.plan.Change` was clicked.
+        node_wanted: The node with this id is to be put back in.
+    """
+
+    context_wanted = Signal(int)
+    change_wanted = Signal(object)
+    node_wanted = Signal(str)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._view = StripView()
+        self.setObjectName("plan_strip")
+        self.setAccessibleName("Predicted speed and what helps")
+        self._figures: list[tuple[QLabel, QLabel]] = []
+        upper = QHBoxLayout()
+        upper.setSpacing(6)
+        for index in range(_FIGURES):
+            what, how_much = label(f"figure_name_{index}", 12), label(f"figure_{index}", 12, QFont.Weight.DemiBold)
+            self._figures.append((what, how_much))
+            upper.addWidget(what)
+            upper.addWidget(how_much)
+            upper.addSpacing(16)
+        upper.addStretch(1)
+        self._context_name = label("context_name", 12)
+        self._context_name.setText("Context")
+        self.context = QComboBox()
+        self.context.setObjectName("context")
+        self.context.setAccessibleName("Context in tokens")
+        self.context.setFont(sized_font(12))
+        self.context.setFixedHeight(_BUTTON_HEIGHT)
+        self.context.activated.connect(self._on_context)
+        upper.addWidget(self._context_name)
+        upper.addWidget(self.context)
+        self._offers = QHBoxLayout()
+        self._offers.setSpacing(8)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 0, 24, 0)
+        column.setSpacing(2)
+        column.addLayout(upper)
+        column.addLayout(self._offers)
+        self.buttons: list[QPushButton] = []
+        self._words: list[QLabel] = []
+        self.hide()
+
+    @property
+    def view(self) -> StripView:
+        return self._view
+
+    def show_view(self, view: StripView) -> None:
+        """Show another state; a drag changes figures alone, so that nothing flickers."""
+        before, self._view = self._view, view
+        if view == before:
+            return
+        self.setVisible(bool(view.contexts))
+        self.setToolTip(view.tooltip)
+        for index, (what, how_much) in enumerate(self._figures):
+            name, figure = view.speeds[index] if index < len(view.speeds) else ("", "")
+            what.setText(name)
+            how_much.setText(figure)
+        if (view.contexts, view.context_tokens) != (before.contexts, before.context_tokens):
+            self.context.clear()
+            for tokens in view.contexts:
+                self.context.addItem(context_words(tokens), tokens)
+            self.context.setCurrentIndex(self.context.findData(view.context_tokens))
+        self.context.setEnabled(not view.locked)
+        self.context.setToolTip(
+            "Stop to change the context" if view.locked else "Tokens of prompt and answer together to have room for"
+        )
+        if (view.changes, view.unused, view.warning) != (before.changes, before.unused, before.warning):
+            self._show_offers()
+        self._ink()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Take another appearance."""
+        self._theme = theme
+        self._ink()
+
+    def _show_offers(self) -> None:
+        while (item := self._offers.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.hide()
+                widget.deleteLater()
+        self.buttons, self._words = [], []
+        view = self._view
+        if view.changes:
+            self._say("What helps:")
+        for change in view.changes:
+            if change.kind == "node":
+                self._say(("or " if self.buttons else "") + change.words)
+            else:
+                self._offer(change.words, f"change_{change.kind}").clicked.connect(
+                    partial(self.change_wanted.emit, change)
+                )
+        for node in view.unused[:2]:
+            self._say(node.reason)
+            self._offer("Put back in", f"put_back_{node.node_id}").clicked.connect(
+                partial(self.node_wanted.emit, node.node_id)
+            )
+        if len(view.unused) > 2:
+            self._say(f"and {len(view.unused) - 2} more not used")
+        if view.warning:
+            self._say(view.warning)
+        if self._words or self.buttons:
+            self._offers.addStretch(1)
+
+    def _say(self, text: str) -> None:
+        words = ElidedLabel(f"offer_words_{len(self._words)}", 12)
+        words.setText(text)
+        words.setMaximumWidth(words.sizeHint().width())
+        self._words.append(words)
+        self._offers.addWidget(words, 100)  # what is left over is for the end of the row
+
+    def _offer(self, text: str, name: str) -> QPushButton:
+        button = QPushButton(text[:1].upper() + text[1:])
+        button.setObjectName(name)
+        button.setFont(sized_font(12))
+        button.setFixedHeight(_BUTTON_HEIGHT)
+        button.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.buttons.append(button)
+        self._offers.addWidget(button)
+        return button
+
+    def _on_context(self, index: int) -> None:
+        self.context_wanted.emit(int(self.context.itemData(index)))
+
+    def _ink(self) -> None:
+        theme = self._theme
+        for what, how_much in self._figures:
+            set_ink(what, theme.dim)
+            set_ink(how_much, theme.text)
+        set_ink(self._context_name, theme.dim)
+        for words in self._words:
+            set_ink(words, theme.warn if self._view.warning else theme.dim)
