@@ -227,6 +227,7 @@ class Store(QObject):
             return self.session.plan
         return self.preview.plan if self.preview else None
 
+    @property
     def strip_view(self) -> StripView:
         return strip_view(self.preview, self.arrangement, self.session, self.layout)
 
