@@ -37,8 +37,9 @@ class NearbyCard(QWidget):
         self.setAccessibleName(f"{node.name}, not paired")
         self._name = ElidedLabel("nearby_name", 12, QFont.Weight.DemiBold)
         self._name.setText(node.name)
-        self._name.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self._name.setMaximumWidth(_NAME_WIDTH)
+        self._name.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self._name.ensurePolished()  # only then it knows its font's measure
+        self._name.setFixedWidth(min(self._name.sizeHint().width() + 2, _NAME_WIDTH))
         self._state = label("nearby_state", 11)
         self._state.setText("Shows its code" if node.shows_code else "Not paired")
         self.button = QPushButton("Pair…")
@@ -51,6 +52,7 @@ class NearbyCard(QWidget):
         row.setSpacing(8)
         for part in (self._name, self._state, self.button):
             row.addWidget(part)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
@@ -87,6 +89,7 @@ class NearbyStrip(QScrollArea):
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setWidgetResizable(True)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # it would cover the cards
         self.setFixedHeight(_HEIGHT)
         self.viewport().setAutoFillBackground(False)
         self.hide()
