@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import ssl
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 MAX_ANSWER_BYTES = 64 << 10
 
+_STRANGERS = 64
+
 
 class NoAnswer(Exception):
     """What listens there is not the agent that it should be, or is not well."""
@@ -31,9 +34,10 @@ class Refused(Exception):
         self.reason = reason
 
 
-def new_session(limit_seconds: float) -> aiohttp.ClientSession:
+def new_session(limit_seconds: float, connector: aiohttp.TCPConnector | None = None) -> aiohttp.ClientSession:
     """For calls to agents; each gets its own TLS context."""
     return aiohttp.ClientSession(
+        connector=connector,
         headers={"Accept-Encoding": "identity"},
         timeout=aiohttp.ClientTimeout(total=limit_seconds),
         auto_decompress=False,  # a small body cannot become a large one
@@ -93,7 +97,7 @@ async def first_contact(place: HostPort, limit_seconds: float) -> str:
 
 async def ask_hello(session: aiohttp.ClientSession, place: HostPort, certificate: str) -> Hello:
     """Who is there, without saying who we are. Raises :class:`NoAnswer` and :class:`Refused`."""
-    body = await call(session, "GET", place, HELLO_PATH, tls.anonymous_context(certificate))
+    body = await call(session, "GET", place, HELLO_PATH, _stranger_context(certificate))
     try:
         hello = decode(body, Hello)
     except ValueError as error:
@@ -101,6 +105,20 @@ async def ask_hello(session: aiohttp.ClientSession, place: HostPort, certificate
     if hello.id != tls.fingerprint_of_pem(certificate):
         raise NoAnswer("it says that it is another node than its certificate's")
     return hello
+
+
+def nobody_listens(error: NoAnswer) -> bool:
+    """Whether the machine itself said that no agent is there: it was quit or has crashed."""
+    cause = error.__cause__
+    return isinstance(
+        cause.os_error if isinstance(cause, aiohttp.ClientConnectorError) else cause, ConnectionRefusedError
+    )
+
+
+@functools.lru_cache(_STRANGERS)
+def _stranger_context(certificate: str) -> ssl.SSLContext:
+    """The same one each time, so that connections can be used again."""
+    return tls.anonymous_context(certificate)
 
 
 def url_of(scheme: str, place: HostPort, path: str) -> URL:

@@ -89,6 +89,11 @@ class AgentServer:
         self._context_of: tuple[tuple[Trusted, ...], ssl.SSLContext] | None = None
 
     @property
+    def busy(self) -> bool:
+        """Whether a job runs here now."""
+        return bool(self._jobs)
+
+    @property
     def on_network(self) -> bool:
         """Whether other machines can reach it now."""
         return self._on_network

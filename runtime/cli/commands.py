@@ -159,6 +159,8 @@ def _add_node_commands(commands: argparse._SubParsersAction[_Parser]) -> None:
     nodes.add_argument("--json", action="store_true", help="print one JSON list with all that is known")
     nodes.set_defaults(run=_nodes)
 
+    _add_links(commands)
+
     pair = commands.add_parser("pair", help="make another machine a node that this one can use, and the reverse")
     pair.add_argument("node", metavar="NODE", help="its name, the beginning of its id, or its address (host[:port])")
     pair.add_argument("--code", metavar="DIGITS", help="the code that it shows; asked for without it")
@@ -169,6 +171,21 @@ def _add_node_commands(commands: argparse._SubParsersAction[_Parser]) -> None:
     unpair = commands.add_parser("unpair", help="trust a machine no more, or forget an address")
     unpair.add_argument("node", metavar="NODE", help="its name, the beginning of its id, or an address that was typed")
     unpair.set_defaults(run=_unpair)
+
+
+def _add_links(commands: argparse._SubParsersAction[_Parser]) -> None:
+    links = commands.add_parser("links", help="what joins the nodes, how fast it is, and which way a job takes")
+    links.add_argument("--seconds", type=_positive, default=4, metavar="N", help="how long to look for nodes (4)")
+    links.add_argument("--only-here", action="store_true", help="look on this machine alone")
+    links.add_argument("--again", action="store_true", help="measure what is known already, too")
+    links.add_argument(
+        "--use",
+        nargs=3,
+        metavar=("NODE", "NODE", "LINK"),
+        help="the link that jobs take between two nodes: its name, one of its addresses, or fastest",
+    )
+    links.add_argument("--json", action="store_true", help="print one JSON list")
+    links.set_defaults(run=_links)
 
 
 def _demo(options: argparse.Namespace, open_window: OpenWindow) -> int:
@@ -241,6 +258,13 @@ def _nodes(options: argparse.Namespace, _open_window: OpenWindow) -> int:
     from runtime.cli.nodes import run_nodes  # a command imports only what it needs
 
     return run_nodes(options.seconds, only_here=options.only_here, as_json=options.json)
+
+
+def _links(options: argparse.Namespace, _open_window: OpenWindow) -> int:
+    from runtime.cli.links import LinkOptions, run_links  # a command imports only what it needs
+
+    use = (options.use[0], options.use[1], options.use[2]) if options.use else None
+    return run_links(LinkOptions(options.seconds, options.only_here, options.again, use, options.json))
 
 
 def _pair(options: argparse.Namespace, _open_window: OpenWindow) -> int:

@@ -22,11 +22,11 @@ from runtime.cluster.messages import (
     LoadProgress,
     ModelFetch,
     PlanRefused,
-    RankHeld,
     Ready,
     Rejected,
     Resplit,
     Text,
+    UsedLink,
 )
 from runtime.cluster.nodes import NodeWatcher
 from runtime.errors import PomonaError
@@ -101,6 +101,8 @@ class Report(msgspec.Struct, frozen=True):
     ttft_seconds: float
     decode_tokens_per_second: float
     stages: list[StageReport]
+    links: list[UsedLink]
+    """From each stage to the next and from the last to the first; empty on one machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +185,9 @@ async def _converse(client: SessionClient, room: _Room, question: Question, *, a
             return EXIT_FAILED
         turns.append(ChatMessage("assistant", answer.text))
         if as_json:
-            _out(msgspec.json.encode(_report(ready.plan, ready.ranks, answer)).decode() + "\n")
+            _out(msgspec.json.encode(_report(ready.plan, ready, answer)).decode() + "\n")
         else:
-            _out(_summary(ready.ranks, answer.finished, with_nodes=question.prompt is not None))
+            _out(_summary(ready, answer.finished, with_nodes=question.prompt is not None))
         if question.prompt is not None:
             return 0
 
@@ -266,7 +268,7 @@ async def _typed() -> str | None:
             return line
 
 
-def _report(plan: Plan, ranks: Sequence[RankHeld], answer: _Answer) -> Report:
+def _report(plan: Plan, ready: Ready, answer: _Answer) -> Report:
     return Report(
         plan.model,
         plan.mode,
@@ -277,20 +279,22 @@ def _report(plan: Plan, ranks: Sequence[RankHeld], answer: _Answer) -> Report:
         answer.finished.decode_tokens_per_second,
         [
             StageReport(rank.node_name, rank.first_layer, rank.last_layer, rank.planned_bytes, rank.held_bytes)
-            for rank in ranks
+            for rank in ready.ranks
         ],
+        list(ready.links),
     )
 
 
-def _summary(ranks: Sequence[RankHeld], finished: Finished, *, with_nodes: bool) -> str:
+def _summary(ready: Ready, finished: Finished, *, with_nodes: bool) -> str:
     lines = ["\n"]
     if with_nodes:
-        width = max(len(rank.node_name) for rank in ranks)
+        width = max(len(rank.node_name) for rank in ready.ranks)
         lines += [
             f"{rank.node_name:<{width}}  layers {rank.first_layer}-{rank.last_layer}  "
             f"holds {rank.held_bytes / MIB:.1f} MB (planned {rank.planned_bytes / MIB:.1f})\n"
-            for rank in ranks
+            for rank in ready.ranks
         ]
+        lines += [f"{link.from_node} to {link.to_node}: {link}\n" for link in ready.links]
     lines.append(
         f"first token after {finished.ttft_seconds:.2f} s, {finished.decode_tokens_per_second:.1f} tok/s, "
         f"{finished.completion_tokens} tokens\n"

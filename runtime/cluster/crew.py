@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from runtime.cluster.launch import JobFacts, RankState
+    from runtime.cluster.links import Link
     from runtime.cluster.nodes import KnownNode
     from runtime.engine.orders import AnyReport, Connect
     from runtime.planning.plan import Plan
@@ -52,8 +53,14 @@ class Crew:
         self._changed = asyncio.Event()
         self._error: PomonaError | None = None
 
-    async def build(self, plan: Plan, nodes: Sequence[KnownNode], folders: Mapping[str, str] | None = None) -> None:
-        """Bring up the pipeline of ``plan``; the workers of an earlier one that fit stay.
+    async def build(
+        self,
+        plan: Plan,
+        nodes: Sequence[KnownNode],
+        folders: Mapping[str, str] | None = None,
+        links: Sequence[Link] = (),
+    ) -> None:
+        """Bring up the pipeline of ``plan`` over ``links``; the workers of an earlier one that fit stay.
 
         ``folders`` has the model's folder on each node, by its id, where that is not the same on all of them.
 
@@ -61,7 +68,7 @@ class Crew:
         """
         self.epoch += 1
         staying = {rank.planned.node_id: rank for rank in self.ranks if _can_stay(rank)}
-        before, self.ranks = self.ranks, rank_states(self._facts, plan, nodes, self.epoch)
+        before, self.ranks = self.ranks, rank_states(self._facts, plan, nodes, links, self.epoch)
         for rank in self.ranks:
             rank.last_sign_seconds = time.monotonic()
             rank.load_from((folders or {}).get(rank.planned.node_id, ""))

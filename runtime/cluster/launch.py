@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from runtime.cluster.links import link_between
+from runtime.cluster.messages import UsedLink
 from runtime.cluster.nodes import KnownNode  # msgspec resolves the annotation when it decodes
 from runtime.engine.hop import Address
 from runtime.engine.orders import Connect, HopKind, Launch, Listening, Loaded, Progress, StepStatistics
 from runtime.planning.plan import Plan  # msgspec resolves the annotation when it decodes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from runtime.cluster.links import Link
     from runtime.cluster.messages import LoadPhase
     from runtime.engine.orders import AnyReport, CacheLimits
     from runtime.planning.plan import RankPlan
@@ -62,6 +66,8 @@ class RankState:
     planned: RankPlan
     node: KnownNode
     launch: Launch
+    reached_at: dict[str, str]
+    """Its host, as the nodes with these ids dial it."""
 
     number: int = 0
     """Of its worker in the job, which stays when the pipeline is rebuilt."""
@@ -106,11 +112,21 @@ class RankState:
 
     @property
     def hop_address(self) -> Address:
+        """Where this controller dials it."""
         return Address(self.node.host, self.hop_port, self.node.certificate)
 
+    def hop_address_from(self, caller: RankState) -> Address:
+        """Where another rank dials it."""
+        return Address(self.reached_at[caller.planned.node_id], self.hop_port, self.node.certificate)
 
-def rank_states(facts: JobFacts, plan: Plan, nodes: Sequence[KnownNode], epoch: int = 0) -> list[RankState]:
-    """One state for each rank of the plan, in rank order: stages in model order, ranks of a stage side by side."""
+
+def rank_states(
+    facts: JobFacts, plan: Plan, nodes: Sequence[KnownNode], links: Sequence[Link] = (), epoch: int = 0
+) -> list[RankState]:
+    """One state for each rank of the plan, in rank order: stages in model order, ranks of a stage side by side.
+
+    ``links`` has the one that two nodes use; without one a node is dialled where this controller reaches it.
+    """
     by_id = {node.resources.node_id: node for node in nodes}
     planned_ids = {rank.node_id for stage in plan.stages for rank in stage.ranks}
     certificates = dict.fromkeys([facts.controller, *(by_id[node_id].certificate for node_id in planned_ids)])
@@ -118,10 +134,11 @@ def rank_states(facts: JobFacts, plan: Plan, nodes: Sequence[KnownNode], epoch: 
     for stage_index, stage in enumerate(plan.stages):
         for rank_in_stage, planned in enumerate(stage.ranks):
             node = by_id[planned.node_id]
+            reached_at = {caller: host_for(links, caller, node) for caller in planned_ids}
             launch = Launch(
                 job=facts.job,
                 key=facts.key,
-                host=node.host,
+                host=_listening_on(node.host, reached_at.values()),
                 model_folder=facts.model_folder,
                 rank=len(states),
                 first_layer=stage.first_layer,
@@ -136,7 +153,7 @@ def rank_states(facts: JobFacts, plan: Plan, nodes: Sequence[KnownNode], epoch: 
                 controller=facts.controller,
                 hops="tls" if any(len(stage.ranks) > 1 for stage in plan.stages) else facts.hops,
             )
-            states.append(RankState(len(states), stage_index, rank_in_stage, planned, node, launch))
+            states.append(RankState(len(states), stage_index, rank_in_stage, planned, node, launch, reached_at))
     return states
 
 
@@ -152,12 +169,49 @@ def connect_order(state: RankState, states: Sequence[RankState]) -> Connect:
     """Whom this rank connects to, once every rank listens."""
     group = [other for other in states if other.stage == state.stage]
     world = states if state.launch.over_mlx else group
-    ring = tuple(Address(other.node.host, other.ring_port) for other in world) if len(world) > 1 else ()
+    ring = tuple(_ring_address(state, other) for other in world) if len(world) > 1 else ()
     if not state.launch.is_leader:
         return Connect(ring=ring, caller=group[0].node.certificate)
     next_stage, caller = None, ""
     if state.launch.stage_count > 1:
         leaders = [other for other in states if other.launch.is_leader]
-        next_stage = leaders[(state.stage + 1) % len(leaders)].hop_address
+        next_stage = leaders[(state.stage + 1) % len(leaders)].hop_address_from(state)
         caller = leaders[state.stage - 1].node.certificate  # of the first stage: the last one, which sends tokens back
-    return Connect(next_stage, tuple(other.hop_address for other in group[1:]), ring, caller)
+    return Connect(next_stage, tuple(other.hop_address_from(state) for other in group[1:]), ring, caller)
+
+
+def used_links(plan: Plan, links: Sequence[Link]) -> tuple[UsedLink, ...]:
+    """The links that hidden states and tokens take from stage to stage, in the order of the stages."""
+    leaders = [stage.ranks[0] for stage in plan.stages]
+    used = []
+    for near, far in pairwise([*leaders, leaders[0]]):
+        link = link_between(links, near.node_id, far.node_id)
+        if link is not None:
+            address = link.address_of(far.node_id)
+            used.append(
+                UsedLink(near.node_name, far.node_name, link.name, address, link.rtt_seconds, link.bytes_per_second)
+            )
+    return tuple(used)
+
+
+def host_for(links: Sequence[Link], near_id: str, far: KnownNode) -> str:
+    """Where the node ``near_id`` dials ``far``."""
+    link = link_between(links, near_id, far.resources.node_id)
+    return link.address_of(far.resources.node_id) if link is not None else far.host
+
+
+def _listening_on(host: str, reached_at: Iterable[str]) -> str:
+    """Where a worker listens: on ``host`` if that is where everybody reaches it, or on every interface.
+
+    A pipeline that is rebuilt may come by other links, and a scope is that of the machine that dials.
+    """
+    hosts = {host, *reached_at}
+    if len(hosts) == 1 and "%" not in host:
+        return host
+    return "::" if any(":" in one for one in hosts) else "0.0.0.0"  # noqa: S104  a hop is closed to strangers
+
+
+def _ring_address(state: RankState, other: RankState) -> Address:
+    """Another rank as MLX's ring in ``state`` wants it: where it listens itself, or where it dials."""
+    host = state.launch.host if other is state else other.reached_at[state.planned.node_id]
+    return Address(host, other.ring_port)

@@ -119,11 +119,29 @@ class ModelFetch(Message, frozen=True, tag="model_fetch"):
     seconds_left: float | None = None
 
 
+class UsedLink(msgspec.Struct, frozen=True):
+    """The way from one stage to the next."""
+
+    from_node: str
+    to_node: str
+    name: str
+    """``Thunderbolt``, ``Ethernet 10G``, ``Wi-Fi``, ``this machine``."""
+    address: str
+    """Of the second node, as the first dials it."""
+    rtt_seconds: float
+    bytes_per_second: float
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.rtt_seconds * 1000:.1f} ms"
+
+
 class Ready(Message, frozen=True, tag="ready"):
     """The model is loaded and warm; chats may begin."""
 
     plan: Plan
     ranks: tuple[RankHeld, ...]
+    links: tuple[UsedLink, ...] = ()
+    """From each stage to the next, and from the last back to the first; empty if nothing was measured."""
 
 
 class Text(Message, frozen=True, tag="text"):

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,9 +20,12 @@ from discovery.address import AddressBook, HostPort
 from discovery.announcement import clean_name
 from discovery.browser import Browser
 from resources.node import NodeResources  # msgspec resolves the annotation when it decodes
-from runtime.agent.calls import NoAnswer, Refused, ask_hello, first_contact, new_session
+from runtime.agent.acknowledged import Connections
+from runtime.agent.calls import NoAnswer, Refused, ask_hello, first_contact, new_session, nobody_listens
 from runtime.agent.local import local_port
 from runtime.cluster.asking import ask_node
+from runtime.cluster.first_answer import first_answer
+from runtime.cluster.shelf import Patience, Shelf
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
@@ -70,24 +74,19 @@ class PollTimes:
     """For one answer."""
     silence: float = 3.0
     """After the last answer a node is gone."""
+    busy: float = 15.0
+    """The same for one whose kernel has acknowledged what was asked: the machine is there, and has no time."""
+    alone: float = 0.7
+    """For the place that answered last, before the others are asked beside it."""
+    following: float = 0.15
+    """From one place to the next, while none has answered."""
     stranger: float = 2.0
-    """The same three for an agent that is not trusted, or at a place where nobody answered."""
+    """From one question to the next where nobody answered."""
     look: float = 0.5
     """Between two looks at whom this machine trusts now."""
 
 
 USUAL_TIMES = PollTimes()
-
-N = TypeVar("N", KnownNode, UnpairedNode)
-
-
-class _Shelf(dict[str, tuple[N, asyncio.TimerHandle]]):
-    """Nodes that answered, each with the end of its time."""
-
-    def clear(self) -> None:
-        for _, silence in self.values():
-            silence.cancel()
-        super().clear()
 
 
 class NodeWatcher:
@@ -111,6 +110,7 @@ class NodeWatcher:
         self._on_unpaired = on_unpaired
         self._times = times
         self._browser = browser(self._on_sighting)
+        self._connections = Connections()
         self._session: aiohttp.ClientSession | None = None
         self._places: dict[str, dict[str, tuple[HostPort, ...]]] = {}
         """Where each node may be, by who says so."""
@@ -118,14 +118,16 @@ class NodeWatcher:
         self._scouts: dict[HostPort, asyncio.Task[None]] = {}
         self._tending: asyncio.Task[None] | None = None
         self._news = asyncio.Event()
-        self._usable: _Shelf[KnownNode] = _Shelf()
-        self._unpaired: _Shelf[UnpairedNode] = _Shelf()
+        patience = Patience(times.silence, times.busy, times.look)
+        acknowledged = self._connections.acknowledged
+        self._usable: Shelf[KnownNode] = Shelf(patience, acknowledged, self._report_soon)
+        self._unpaired: Shelf[UnpairedNode] = Shelf(patience, acknowledged, self._report_soon)
         self._reported: tuple[tuple[KnownNode, ...], tuple[UnpairedNode, ...]] = ((), ())
         self._report_due: asyncio.Handle | None = None
 
     async def start(self) -> None:
         """Begin to look. Raises :class:`PomonaError` if this machine's mDNS port cannot be shared."""
-        self._session = new_session(self._times.limit)
+        self._session = new_session(self._times.limit, self._connections.connector())
         self._tending = asyncio.create_task(self._tend(), name="trusted nodes")
         try:
             await self._browser.start()
@@ -158,7 +160,7 @@ class NodeWatcher:
     def _on_sighting(self, change: Change, sighting: Sighting) -> None:
         node_id = sighting.node_id
         known = self._usable.get(node_id)
-        if change == "removed" or (known is not None and known[0].port != sighting.port):
+        if change == "removed" or (known is not None and known.port != sighting.port):
             self._forget(node_id)  # it is gone, or was started again and listens elsewhere
         addresses = () if change == "removed" else sighting.addresses
         self._set_places(node_id, "mdns", tuple(HostPort(address, sighting.port) for address in addresses))
@@ -228,30 +230,34 @@ class NodeWatcher:
         """Ask one agent for ever, first where it answered last."""
         await asyncio.sleep(delay_seconds)
         places = list(dict.fromkeys(place for known in self._places[node_id].values() for place in known))[:_MAX_PLACES]
+        times = self._times
         while True:
             news = self._news
-            pause = self._times.stranger
-            for place in list(places):
-                try:
-                    trusted = await self._ask(session, node_id, place)
-                except NoAnswer as error:
-                    _log.debug("no answer from node %s at %s: %s", node_id[:12], place, error)
-                    continue
-                pause = self._times.interval if trusted else self._times.stranger
+            alone = times.alone if self._is_listed(node_id) else times.following
+            ask = partial(self._ask, session, node_id)
+            try:
+                place, _ = await first_answer(places, ask, first_alone_seconds=alone, next_seconds=times.following)
+            except NoAnswer as error:
+                _log.debug("no answer from node %s at %s: %s", node_id[:12], places[0], error)
+            else:
                 places.remove(place)
                 places.insert(0, place)
-                break
-            else:
-                if node_id in self._usable:
-                    pause = self._times.interval
             try:
-                async with asyncio.timeout(pause):
+                async with asyncio.timeout(times.interval if self._is_listed(node_id) else times.stranger):
                     await news.wait()
             except TimeoutError:
                 pass
 
-    async def _ask(self, session: aiohttp.ClientSession, node_id: str, place: HostPort) -> bool:
-        """Ask a node at one place; returns whether it is usable. Raises :class:`NoAnswer`."""
+    async def _ask(self, session: aiohttp.ClientSession, node_id: str, place: HostPort) -> None:
+        """Ask a node at one place, and list it. Raises :class:`NoAnswer`."""
+        try:
+            await self._ask_trusted_or_stranger(session, node_id, place)
+        except NoAnswer as error:
+            if nobody_listens(error):
+                self._forget(node_id, place)  # its kernel says so: nothing is to be waited for
+            raise
+
+    async def _ask_trusted_or_stranger(self, session: aiohttp.ClientSession, node_id: str, place: HostPort) -> None:
         certificate = self._home.certificate_of(node_id)
         if certificate is not None:
             try:
@@ -259,13 +265,14 @@ class NodeWatcher:
             except Refused:
                 self._forget(node_id)
             else:
-                self._drop(self._unpaired, node_id)
+                self._unpaired.drop(node_id)
                 self._home.trust.remember_address(node_id, place)
-                self._heard(self._usable, node_id, KnownNode(place.host, place.port, resources, certificate))
-                return True
+                self._usable.put(node_id, KnownNode(place.host, place.port, resources, certificate))
+                return
         else:
-            self._drop(self._usable, node_id)
-            certificate = await first_contact(place, self._times.limit)
+            self._usable.drop(node_id)
+            known = self._unpaired.get(node_id)
+            certificate = known.certificate if known else await first_contact(place, self._times.limit)
         if tls.fingerprint_of_pem(certificate) != node_id:
             raise NoAnswer("another node answers there")
         try:
@@ -274,27 +281,16 @@ class NodeWatcher:
             raise NoAnswer(f"it says: {error.reason}") from error
         name = clean_name(hello.name) or "Unnamed"
         found = UnpairedNode(node_id, name, place.host, place.port, certificate, hello.shows_code)
-        self._heard(self._unpaired, node_id, found)
-        return False
+        self._unpaired.put(node_id, found)
 
     # Telling ------------------------------------------------------------------------------------------------------
 
-    def _heard(self, shelf: _Shelf[N], node_id: str, node: N) -> None:
-        if (known := shelf.get(node_id)) is not None:
-            known[1].cancel()
-        silence = self._times.silence if isinstance(node, KnownNode) else self._times.silence + self._times.stranger
-        shelf[node_id] = (node, asyncio.get_running_loop().call_later(silence, self._drop, shelf, node_id))
-        self._report_soon()
+    def _is_listed(self, node_id: str) -> bool:
+        return node_id in self._usable or node_id in self._unpaired
 
-    def _forget(self, node_id: str) -> None:
-        self._drop(self._usable, node_id)
-        self._drop(self._unpaired, node_id)
-
-    def _drop(self, shelf: _Shelf[N], node_id: str) -> None:
-        known = shelf.pop(node_id, None)
-        if known is not None:
-            known[1].cancel()
-            self._report_soon()
+    def _forget(self, node_id: str, place: HostPort | None = None) -> None:
+        self._usable.drop(node_id, place)
+        self._unpaired.drop(node_id, place)
 
     def _report_soon(self) -> None:
         if self._report_due is None:
@@ -303,8 +299,8 @@ class NodeWatcher:
     def _report(self) -> None:
         self._report_due = None
         before = self._reported
-        usable = sorted((node for node, _ in self._usable.values()), key=_by_name)
-        unpaired = sorted((node for node, _ in self._unpaired.values()), key=lambda node: (node.name, node.node_id))
+        usable = sorted(self._usable.nodes, key=_by_name)
+        unpaired = sorted(self._unpaired.nodes, key=lambda node: (node.name, node.node_id))
         self._reported = (tuple(usable), tuple(unpaired))
         if self._reported[0] != before[0]:
             self._on_change(self._reported[0])

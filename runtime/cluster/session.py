@@ -20,7 +20,8 @@ from runtime.cluster.answers import Answers
 from runtime.cluster.crew import STALL_SECONDS, Crew
 from runtime.cluster.driver_link import DriverLink
 from runtime.cluster.jobs import Jobs
-from runtime.cluster.launch import JobFacts
+from runtime.cluster.launch import JobFacts, used_links
+from runtime.cluster.link_survey import links_for
 from runtime.cluster.meeting import introduce, reachable
 from runtime.cluster.messages import (
     Cancel,
@@ -189,9 +190,10 @@ class Session:
         planned_ids = {rank.node_id for stage in self._plan.stages for rank in stage.ranks}
         nodes = reachable([self._nodes[node_id] for node_id in planned_ids])
         await introduce(self._home, nodes)
+        links = await links_for(self._home, self._plan, nodes)
         folders = await self._provide(nodes)
         await self._jobs.open(nodes)
-        await self._crew.build(self._plan, nodes, folders)
+        await self._crew.build(self._plan, nodes, folders, links)
         if text_loading is not None:
             self._text = await text_loading
         if before is not None:
@@ -204,7 +206,7 @@ class Session:
         for submit in self._answers.unfinished():
             await self._send(link, submit)
         self._link = link
-        self._ready = Ready(self._plan, tuple(map(_held, self._crew.ranks)))
+        self._ready = Ready(self._plan, tuple(map(_held, self._crew.ranks)), used_links(self._plan, links))
         self._publish(self._ready)
 
     async def _provide(self, nodes: Sequence[KnownNode]) -> dict[str, str]:

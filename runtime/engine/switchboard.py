@@ -24,13 +24,17 @@ _HALT_CHECK_SECONDS = 0.1
 
 
 class Switchboard:
-    """Listens on a fresh port. Each caller is checked in a thread of its own: a silent stranger blocks nobody."""
+    """Listens on a fresh port, on ``::`` for both families of addresses.
+
+    Each caller is checked in a thread of its own: a silent stranger blocks nobody.
+    """
 
     def __init__(self, host: str, key: bytes, ours: hop.Credentials) -> None:
         self._key = key
         self._ours = ours
         self._context = tls.hop_server_context(*ours, ())
-        self._listener = socket.create_server((host, 0), backlog=_BACKLOG)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._listener = socket.create_server((host, 0), family=family, backlog=_BACKLOG, dualstack_ipv6=host == "::")
         self._calls: dict[str, queue.SimpleQueue[ssl.SSLSocket]] = {}
         self._lock = threading.Lock()
         threading.Thread(target=self._accept, name="switchboard", daemon=True).start()

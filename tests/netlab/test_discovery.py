@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.netlab.watched import Watched
+from tests.netlab.watched import LIMIT_SECONDS, Watched
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,10 +16,7 @@ if TYPE_CHECKING:
     from tests.netlab.lab import Host
     from tests.netlab.watched import Event
 
-PROMISED_SECONDS = 3.0
-SLOW_MACHINE = 5.0
-"""How much longer it may take here, where two cores carry every host of the lab and whatever else runs."""
-LIMIT_SECONDS = PROMISED_SECONDS * SLOW_MACHINE
+pytestmark = pytest.mark.matrix  # the same with whole agents is in test_agents.py
 
 
 class Announcer(Watched):

@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 
 Event = dict[str, Any]
 
-WAIT_SECONDS = 40.0
+WAIT_SECONDS = 60.0
 """A test fails after so long; what is promised is asserted beside."""
+PROMISED_SECONDS = 3.0
+SLOW_MACHINE = 10.0
+"""How much longer it may take where two cores carry every host of a lab and whatever else runs."""
+LIMIT_SECONDS = PROMISED_SECONDS * SLOW_MACHINE
 
 
 class Watched:
@@ -34,16 +38,24 @@ class Watched:
 
     def until(self, enough: Callable[[list[Event]], bool]) -> float:
         """Wait; returns the time, by the process's own clock, of the event that made it enough."""
-        deadline = time.monotonic() + WAIT_SECONDS
-        known = 0
+        found = self.within(WAIT_SECONDS, enough)
+        assert found, f"{self.host.name} said only {self.events}"
+        return float(found["seconds"])
+
+    def within(self, seconds: float, enough: Callable[[list[Event]], bool]) -> Event | None:
+        """The event that made it enough, if that comes within a time."""
+        deadline = time.monotonic() + seconds
+        known = 1
         with self._news:
             while True:
-                for known in range(known, len(self.events) + 1):  # noqa: B020  goes on where it was
+                while known <= len(self.events):
                     if enough(self.events[:known]):
-                        return float(self.events[known - 1]["seconds"])
+                        return self.events[known - 1]
+                    known += 1
                 assert not self._over, f"{self.host.name} ended; it said {self.events}"
                 left = deadline - time.monotonic()
-                assert left > 0, f"{self.host.name} said only {self.events}"
+                if left <= 0:
+                    return None
                 self._news.wait(left)
 
     def ask_to_end(self) -> None:
