@@ -8,7 +8,7 @@ from resources.node import NodeResources, Versions
 from runtime.cluster.launch import JobFacts, RankState, connect_order, rank_states, used_links
 from runtime.cluster.links import Link, LinkEnd
 from runtime.cluster.nodes import KnownNode
-from runtime.engine.orders import Listening
+from runtime.engine.orders import CacheLimits, Listening
 from runtime.planning.plan import Plan, RankPlan, StagePlan
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def plan(*stages: Sequence[str]) -> Plan:
 
 
 def listening(planned: Plan, nodes: Sequence[KnownNode], *links: Link) -> list[RankState]:
-    states = rank_states(JobFacts("job", bytes(32), "/model"), planned, nodes, links)
+    states = rank_states(JobFacts("job", bytes(32), "/model", CacheLimits()), planned, nodes, links)
     for state in states:
         state.take(Listening(5000 + state.rank, 6000 + state.rank))
     return states
