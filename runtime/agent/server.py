@@ -20,6 +20,8 @@ from discovery.trust import Role
 from runtime.agent.access import Access, Route
 from runtime.agent.door import Door
 from runtime.agent.job import Job
+from runtime.agent.link_probe import Peer
+from runtime.agent.link_routes import LinkRoutes
 from runtime.agent.messages import FRAME_LIMIT_BYTES, HEARTBEAT_SECONDS, JOB_PATH, NODE_PATH
 from runtime.agent.trust_messages import BODY_LIMIT_BYTES
 from runtime.agent.trust_routes import TrustRoutes
@@ -76,6 +78,7 @@ class AgentServer:
         self._trust = TrustRoutes(home, node.name, node.versions.pomona, self._look_soon)
         self.routes = (
             *self._trust.routes,
+            *LinkRoutes(lambda: bool(self._jobs), self._peer).routes,
             Route("GET", NODE_PATH, Role.CONTROLLER, self._node),
             Route("GET", JOB_PATH, Role.CONTROLLER, self._job),
             *routes,
@@ -87,11 +90,6 @@ class AgentServer:
         self._following: asyncio.Task[None] | None = None
         self._look = asyncio.Event()
         self._context_of: tuple[tuple[Trusted, ...], ssl.SSLContext] | None = None
-
-    @property
-    def busy(self) -> bool:
-        """Whether a job runs here now."""
-        return bool(self._jobs)
 
     @property
     def on_network(self) -> bool:
@@ -203,6 +201,11 @@ class AgentServer:
         with self._access.attending(request, socket):
             await asyncio.shield(task)
         return socket
+
+    def _peer(self, node_id: str, port: int) -> Peer | None:
+        """How to call another node, if it is trusted."""
+        certificate = self._home.certificate_of(node_id)
+        return Peer(node_id, port, self._home.context_for(certificate)) if certificate is not None else None
 
     def _may_listen(self, host: str) -> bool:
         """Whether workers may listen on an address of this machine."""
