@@ -153,10 +153,11 @@ class ModelProvider:
                 open_fetches.append(fetch)
             elif fetch.wanted:
                 folders[node_id] = fetch.held.folder
+        rest = [fetch for fetch in fetches if fetch not in open_fetches]
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = {
-                    fetch.node.resources.node_id: group.create_task(self._fetch(fetch, fetches, text_on))
+                    fetch.node.resources.node_id: group.create_task(self._fetch(fetch, open_fetches + rest, text_on))
                     for fetch in open_fetches
                 }
         except* PomonaError as errors:
@@ -177,6 +178,7 @@ class ModelProvider:
         return self._order if may else msgspec.structs.replace(self._order, folder="")
 
     async def _fetch(self, fetch: NodeFetch, all_fetches: Sequence[NodeFetch], text_on: Sequence[str]) -> FetchDone:
+        opener = next((other for other in all_fetches if other.held.folder), all_fetches[0])
         peers = tuple(
             PeerParts(
                 other.node.resources.node_id,
@@ -186,9 +188,11 @@ class ModelProvider:
                 tuple(fetch.peers.get(other.node.resources.node_id, ())),
                 tuple(fetch.later.get(other.node.resources.node_id, ())),
                 _DEFAULT_BYTES_PER_SECOND,
+                will_open=other is opener,
             )
             for other in all_fetches
-            if other is not fetch and (other.held.folder or other.node.resources.node_id in fetch.later)
+            if other is not fetch
+            and (other is opener or other.held.folder or other.node.resources.node_id in fetch.later)
         )
         with_text = fetch.node.resources.node_id in text_on
         order = FetchOrder(self._order_for(fetch.node), tuple(fetch.wanted), peers, with_text, self._use_hub)

@@ -84,7 +84,7 @@ class StoredModel:
     def publish(self, part: Part, hashes: list[bytes]) -> None:
         """Give a part that is whole and checked its name. On the disk before that, so that no crash leaves less."""
         (self.folder / _HASHES).mkdir(exist_ok=True)
-        _write(self.folder / _HASHES / part.name, b"".join(hashes))
+        (self.folder / _HASHES / part.name).write_bytes(b"".join(hashes))  # lost in a crash, it is of no matter
         partial = self.partial(part)
         descriptor = os.open(partial, os.O_RDONLY)
         try:

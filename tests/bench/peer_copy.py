@@ -1,12 +1,13 @@
 """A peer's model bytes beside a plain copy over TLS by blocking sockets: ``python -m tests.bench.peer_copy``.
 
-Both read a file and write one, over loopback, with the same certificates; the plain one checks nothing.
+Both read a file and write one, over loopback, with the same certificates; both leave it on the disk, and the plain one checks nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import tempfile
 import threading
@@ -19,14 +20,14 @@ from runtime.models.manifest import folder_manifest
 from runtime.models.parts import model_parts
 from tests.runtime.agent.peers import Node, nodes
 
-MEBIBYTES = 64
+MEBIBYTES = 128
 PIECE_BYTES = 1 << 20
 ROUNDS = 5
 LEAST_RATIO = 0.8
 
 
 def write_model(folder: Path) -> Path:
-    """Eight layers of 8 MiB."""
+    """Eight layers of 16 MiB."""
     folder.mkdir()
     header: dict[str, object] = {}
     end = 0
@@ -68,6 +69,7 @@ def plain_copy(studio: Node, mini: Node, source: Path, target: Path) -> None:
     ):
         while count := channel.recv_into(buffer):
             file.write(buffer[:count])
+        os.fsync(file.fileno())
     sending.join()
     listener.close()
 

@@ -63,6 +63,8 @@ class PeerParts(msgspec.Struct, frozen=True):
     will_have: _Parts
     """What it is told to fetch itself."""
     bytes_per_second: float
+    will_open: bool = False
+    """Whether it is told to ask the hub what the model is made of, so that nobody else has to."""
 
 
 class FetchOrder(msgspec.Struct, frozen=True):

@@ -55,6 +55,8 @@ class PeerPlace:
     has: frozenset[str] = frozenset()
     will_have: frozenset[str] = frozenset()
     """Parts that it is told to fetch itself."""
+    will_open: bool = False
+    """Whether it will have the manifest, if it has not."""
     bytes_per_second: float = 100e6
 
 
@@ -177,7 +179,7 @@ class PeerSource:
 
     def _absent(self, what: str, status: str) -> Exception:
         is_early = time.monotonic() - self._started_seconds < _BEGIN_SECONDS
-        if status == "later" or (is_early and self._place.will_have):
+        if status == "later" or (is_early and (self._place.will_have or self._place.will_open)):
             return NotYet()
         return SourceError(f"{self.name} does not have {what}.")
 

@@ -191,6 +191,7 @@ class ModelService:
             context,
             frozenset(place.has),
             frozenset(place.will_have),
+            place.will_open,
             max(place.bytes_per_second, 1.0),
         )
         return PeerSource(where, order.model.repository or order.model.name, order.model.revision)

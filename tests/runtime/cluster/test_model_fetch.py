@@ -7,6 +7,7 @@ import contextlib
 import os
 import re
 import signal
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,11 +18,15 @@ from runtime.cluster.meeting import introduce
 from runtime.cluster.messages import Failed, ModelFetch, Ready, Resplit
 from runtime.cluster.models import ModelProvider
 from runtime.errors import PomonaError
+from runtime.models.hub.client import HubClient
+from runtime.models.hub.repository import hub_manifest
 from runtime.models.manifest import folder_manifest
 from runtime.models.parts import model_parts, stage_parts
+from tests.hub import LocalHub, write_small_model
 from tests.running import LOAD_SECONDS, Running, find, plan_for
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from runtime.agent.models.messages import FetchProgress
@@ -115,3 +120,47 @@ async def test_a_killed_agent_is_named(own_agents, demo_model, killed, reason):
     provider = ModelProvider(own_agents.home, order, parts, kill, folder_on=[nodes[1].resources.node_id])
     with pytest.raises(PomonaError, match=reason.format(reader=names[0], giver=names[1])):
         await provider.provide(nodes, {nodes[0].resources.node_id: sorted(parts)})
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch) -> Iterator[LocalHub]:
+    """A hub with a model of 30 layers, which agents that start after it take for the public one."""
+    with LocalHub({"someone/Small-Llama": write_small_model(tmp_path / "origin", layers=30)}) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+        monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+        yield hub
+
+
+async def test_three_nodes_fetch_only_their_bytes_and_the_hub_is_asked_once(hub, own_agents):
+    """Over real agents: 5, 18 and 7 layers from the hub, then 7, 16 and 7, for which the hub is not asked."""
+    nodes = await find(own_agents)
+    async with HubClient(hub.endpoint) as client:
+        manifest = await hub_manifest(client, "someone/Small-Llama")
+    parts = model_parts(manifest)
+    lines: list[str] = []
+
+    def note(_node: KnownNode, words: str, _progress: FetchProgress | None) -> None:
+        lines.extend([words] if words else [])
+
+    def wanted(*split: int) -> dict[str, list[str]]:
+        edges = pairwise(accumulate(split, initial=0))
+        return {node.resources.node_id: stage_parts(parts, *span) for node, span in zip(nodes, edges, strict=True)}
+
+    await introduce(own_agents.home, nodes)
+    order = ModelOrder(manifest.name, manifest.repository, manifest.revision)
+    provider = ModelProvider(own_agents.home, order, parts, note)
+    before = hub.content_bytes()
+    await provider.provide(nodes, wanted(5, 18, 7))
+    tensor_bytes = sum(part.tensor_bytes for part in parts.values())
+    assert tensor_bytes <= hub.content_bytes() - before <= 1.03 * tensor_bytes
+    assert [line.partition(": ")[2].partition(";")[0] for line in lines] == [
+        f"has 0 of {count} layers" for count in (5, 18, 7)
+    ]
+    before = hub.content_bytes("")
+    lines.clear()
+    await provider.provide(nodes, wanted(7, 16, 7))
+    assert hub.content_bytes("") == before
+    moved = sum(parts[f"layer-{layer:05}"].byte_count for layer in (5, 6)) / 1e6
+    assert lines == [
+        f"{nodes[0].resources.name}: has 5 of 7 layers; {moved:.1f} MB from {nodes[1].resources.name} (0 s)"
+    ]
