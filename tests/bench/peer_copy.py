@@ -1,6 +1,7 @@
 """A peer's model bytes beside a plain copy over TLS by blocking sockets: ``python -m tests.bench.peer_copy``.
 
-Both read a file and write one, over loopback, with the same certificates; both leave it on the disk, and the plain one checks nothing.
+Both read a file, send it over loopback with the same certificates, and leave it on the disk. The plain one checks
+nothing.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ import threading
 import time
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING
 
 from discovery import tls
-from runtime.models.manifest import folder_manifest
 from runtime.models.parts import model_parts
 from tests.runtime.agent.peers import Node, nodes
+
+if TYPE_CHECKING:
+    from runtime.models.manifest import Manifest
 
 MEBIBYTES = 128
 PIECE_BYTES = 1 << 20
@@ -74,9 +78,8 @@ def plain_copy(studio: Node, mini: Node, source: Path, target: Path) -> None:
     listener.close()
 
 
-async def peer_copy(studio: Node, mini: Node, source: Path) -> None:
+async def peer_copy(studio: Node, mini: Node, manifest: Manifest) -> None:
     """All layers into the store, checked and published."""
-    manifest = folder_manifest(source)
     names = sorted(model_parts(manifest))
     async with studio.source_for(mini, manifest, names) as peer:
         model, _progress = await mini.fetch(manifest, names, [peer])
@@ -88,8 +91,8 @@ def main() -> None:
     """Print medians of alternated rounds."""
     with tempfile.TemporaryDirectory() as scratch, nodes(Path(scratch), "studio", "mini") as (studio, mini):
         folder = write_model(Path(scratch, "model"))
-        studio.library.add_folder(folder)
-        asyncio.run(peer_copy(studio, mini, folder))  # the peer hashes its chunks the first time
+        manifest = studio.library.add_folder(folder)
+        asyncio.run(peer_copy(studio, mini, manifest))  # the peer hashes its chunks the first time
         plain: list[float] = []
         ours: list[float] = []
         for _ in range(ROUNDS):
@@ -97,7 +100,7 @@ def main() -> None:
             plain_copy(studio, mini, folder / "model.safetensors", Path(scratch, "copy"))
             plain.append(time.perf_counter() - started)
             started = time.perf_counter()
-            asyncio.run(peer_copy(studio, mini, folder))
+            asyncio.run(peer_copy(studio, mini, manifest))
             ours.append(time.perf_counter() - started)
     ratio = median(plain) / median(ours)
     for what, seconds in (("plain TLS copy", plain), ("from a peer", ours)):

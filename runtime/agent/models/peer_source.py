@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LANES = 2
+LANES = 4
 _CONNECT_SECONDS = 5.0
 _SILENCE_SECONDS = 10.0
 """A peer that sends nothing for so long has lost its cable."""
