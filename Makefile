@@ -36,6 +36,7 @@ lint: setup
 bench: setup
 	$(BIN)/python -m tests.bench.planning
 	$(BIN)/python -m tests.bench.layout
+	$(BIN)/python -m tests.bench.peer_copy
 	$(BIN)/python -m tests.bench.loop
 	$(BIN)/python -m tests.bench $(BENCH_ARGS)
 

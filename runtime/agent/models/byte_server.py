@@ -146,15 +146,17 @@ class ByteServer:
         if part is None or request.index >= part.chunk_count:
             send_message(connection, Answer("absent"))
             return
-        found = self._library.chunk(copies, part, request.index)
+        found = self._library.locate(copies, part, request.index)
         if found is None:
             is_coming = self._library.is_fetching(copies[0].manifest.revision, part.name)
             send_message(connection, Answer("later" if is_coming else "absent"))
             return
-        data, digest = found
-        send_message(connection, Answer("ok", len(data), digest))
-        _send(connection, data)
-        self.sent_bytes += len(data)
+        reader, digest = found
+        begin, end = part.chunk(request.index)
+        send_message(connection, Answer("ok", end - begin, digest))
+        for place in range(begin, end, PIECE_BYTES):
+            connection.sendall(reader.read(part, place, min(place + PIECE_BYTES, end)))
+        self.sent_bytes += end - begin
 
 
 def _small(copies: list[Copy], name: str) -> bytes | None:

@@ -94,19 +94,18 @@ class Library:
         with self._lock:
             return name in self._fetching.get(revision, ())
 
-    def chunk(self, copies: Iterable[Copy], part: Part, index: int) -> tuple[bytes, bytes] | None:
-        """A chunk and the SHA-256 that it had when it came here (or when it was first read); None if it is not here."""
+    def locate(self, copies: Iterable[Copy], part: Part, index: int) -> tuple[PartReader, bytes] | None:
+        """Who reads a chunk, and the SHA-256 that it had when it came here or was first read; None if nobody."""
         for copy in copies:
             if not copy.reader.holds(part):
                 continue
-            data = copy.reader.read(part, *part.chunk(index))
             known = copy.stored.chunk_hashes(part) if copy.stored is not None else []
             if known:
-                return data, known[index]
+                return copy.reader, known[index]
             key = copy.manifest.revision, part.name, index
             if key not in self._hashes:
-                self._hashes[key] = hashlib.sha256(data).digest()
-            return data, self._hashes[key]
+                self._hashes[key] = hashlib.sha256(copy.reader.read(part, *part.chunk(index))).digest()
+            return copy.reader, self._hashes[key]
         return None
 
 

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from runtime.agent.models.wire import (
     MAX_MANIFEST_BYTES,
+    PIECE_BYTES,
     Answer,
     OpenModel,
     ReadChunk,
     ReadSmall,
     receive_bytes,
+    receive_into,
     receive_message,
     send_message,
 )
@@ -99,19 +101,31 @@ class PeerSource:
 
         return await self._in_thread(ask)
 
-    async def chunk(self, part: Part, index: int) -> tuple[bytes | bytearray, bytes]:
+    async def chunk(self, part: Part, index: int, buffer: memoryview) -> bytes:
         """The chunk, checked against the SHA-256 that it had when the peer got it."""
         begin, end = part.chunk(index)
 
-        def ask() -> tuple[bytes | bytearray, bytes]:
-            answer, data = self._ask(ReadChunk(part.name, index), end - begin)
+        def ask() -> bytes:
+            connection = self._connected()
+            digest = hashlib.sha256()
+            try:
+                send_message(connection, ReadChunk(part.name, index))
+                answer = self._answer(connection, end - begin)
+                for place in range(0, answer.byte_count, PIECE_BYTES):  # hashed while it is in the processor's cache
+                    piece = buffer[place : min(place + PIECE_BYTES, answer.byte_count)]
+                    receive_into(connection, piece)
+                    digest.update(piece)
+            except BaseException:
+                connection.close()
+                raise
+            self._idle.put(connection)
             if answer.status != "ok":
                 raise self._absent(part.name, answer.status)
-            if len(data) != end - begin or hashlib.sha256(data).digest() != answer.sha256:
+            if answer.byte_count != end - begin or digest.digest() != answer.sha256:
                 raise DamagedChunk(
                     f"A chunk of {part.name} came damaged from {self.name}: its disk or memory has a fault."
                 )
-            return data, answer.sha256  # a bytearray, which nobody changes: a copy would cost time
+            return answer.sha256
 
         return await self._in_thread(ask)
 
@@ -134,11 +148,14 @@ class PeerSource:
         except OSError as error:
             raise SourceError(f"{self.name} is not reached any more ({error}).") from error
 
-    def _ask(self, request: AnyRequest, limit_bytes: int) -> tuple[Answer, bytearray]:
+    def _connected(self) -> ssl.SSLSocket:
         try:
-            connection = self._idle.get_nowait()
+            return self._idle.get_nowait()
         except queue.Empty:
-            connection, _manifest = self._connect()
+            return self._connect()[0]
+
+    def _ask(self, request: AnyRequest, limit_bytes: int) -> tuple[Answer, bytearray]:
+        connection = self._connected()
         try:
             send_message(connection, request)
             found = self._receive(connection, limit_bytes)
@@ -149,12 +166,16 @@ class PeerSource:
         return found
 
     def _receive(self, connection: ssl.SSLSocket, limit_bytes: int) -> tuple[Answer, bytearray]:
+        answer = self._answer(connection, limit_bytes)
+        return answer, receive_bytes(connection, answer.byte_count)
+
+    def _answer(self, connection: ssl.SSLSocket, limit_bytes: int) -> Answer:
         answer = receive_message(connection, Answer)
         if answer is None:
             raise ConnectionError("it hung up")
         if answer.byte_count > limit_bytes:
             raise SourceError(f"{self.name} sends more than was asked for.")
-        return answer, receive_bytes(connection, answer.byte_count)
+        return answer
 
     def _connect(self) -> tuple[ssl.SSLSocket, bytes]:
         """A connection on which the model is open, and the manifest that came with that."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LENGTH_BYTES = 4
 MAX_MESSAGE_BYTES = 64 << 10
 MAX_MANIFEST_BYTES = 256 << 20
-PIECE_BYTES = 1 << 20
+PIECE_BYTES = 256 << 10
 """Handed to TLS at once."""
 
 Status = Literal["ok", "later", "absent"]
@@ -86,12 +86,21 @@ def receive_message(connection: ssl.SSLSocket, kind: type[T]) -> T | None:
 def receive_bytes(connection: ssl.SSLSocket, count: int, *, may_end: bool = False) -> bytearray:
     """Exactly so many bytes; none if the line ends before the first one and ``may_end``."""
     data = bytearray(count)
-    view, place = memoryview(data), 0
-    while place < count:
-        got = connection.recv_into(view[place:])
+    if may_end and count:
+        first = connection.recv_into(memoryview(data)[:1])
+        if not first:
+            return bytearray()
+        receive_into(connection, memoryview(data)[1:])
+    else:
+        receive_into(connection, memoryview(data))
+    return data
+
+
+def receive_into(connection: ssl.SSLSocket, buffer: memoryview) -> None:
+    """Fill ``buffer``. Raises :class:`ConnectionError` if the line ends before."""
+    place = 0
+    while place < len(buffer):
+        got = connection.recv_into(buffer[place:])
         if not got:
-            if may_end and not place:
-                return bytearray()
             raise ConnectionError("the other node hung up")
         place += got
-    return data

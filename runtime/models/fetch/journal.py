@@ -48,7 +48,7 @@ class PartialPart:
         """Of all chunks, once none is missing."""
         return [self._hashes[index] for index in range(self.part.chunk_count)]
 
-    def put(self, index: int, data: bytes | bytearray, digest: bytes) -> None:
+    def put(self, index: int, data: memoryview, digest: bytes) -> None:
         """Keep a checked chunk. Raises :class:`PomonaError` if the disk does not take it."""
         begin, end = self.part.chunk(index)
         if len(data) != end - begin:
@@ -56,7 +56,7 @@ class PartialPart:
         with _written(self.part):
             descriptor = os.open(self._path, os.O_WRONLY)
             try:
-                view, place = memoryview(data), begin
+                view, place = data, begin
                 while view:
                     count = os.pwrite(descriptor, view, place)
                     view, place = view[count:], place + count

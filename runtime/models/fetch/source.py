@@ -41,10 +41,11 @@ class Source(Protocol):
     def offers(self, part: Part) -> bool:
         """Whether it has the part, or will."""
 
-    async def chunk(self, part: Part, index: int) -> tuple[bytes | bytearray, bytes]:
-        """A chunk of the part's file and its SHA-256, checked as far as the source lets it be.
+    async def chunk(self, part: Part, index: int, buffer: memoryview) -> bytes:
+        """Fill ``buffer`` with a chunk of the part's file, checked as far as the source lets it be.
 
-        Raises :class:`SourceError` or :class:`NotYet`.
+        Returns its SHA-256. The buffer is the caller's, who uses it again: fresh memory for each chunk would cost as
+        much as TLS. Raises :class:`SourceError` or :class:`NotYet`.
         """
 
     async def small(self, name: str) -> bytes:

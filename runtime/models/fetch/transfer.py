@@ -118,6 +118,7 @@ class Transfer:
             raise self._nobody(next(name for name, count in self._open_chunks.items() if count))
 
     async def _lane(self, source: Source) -> None:
+        buffer = memoryview(bytearray(min(CHUNK_BYTES, max(part.byte_count for part in self._parts.values()))))
         while any(self._open_chunks.values()) and source.name not in self._failures:
             job = self._take(source)
             if job is None:
@@ -127,7 +128,7 @@ class Transfer:
                 continue
             partial, index = job
             try:
-                data, digest = await source.chunk(partial.part, index)
+                digest = await source.chunk(partial.part, index, buffer)
             except NotYet:
                 self._jobs.append(job)
                 await asyncio.sleep(_LATER_SECONDS)
@@ -139,6 +140,8 @@ class Transfer:
             except asyncio.CancelledError:
                 self._jobs.appendleft(job)
                 raise
+            begin, end = partial.part.chunk(index)
+            data = buffer[: end - begin]
             await asyncio.to_thread(partial.put, index, data, digest)
             came = self.progress.from_source
             came[source.name] = came.get(source.name, 0) + len(data)

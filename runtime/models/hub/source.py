@@ -40,12 +40,14 @@ class HubSource:
         """Every part; a transfer asks the hub last."""
         return True
 
-    async def chunk(self, part: Part, index: int) -> tuple[bytes, bytes]:
+    async def chunk(self, part: Part, index: int, buffer: memoryview) -> bytes:
         """The chunk, by one request for each run of bytes in it. What the hub knows of it is the file's ETag."""
-        begin, end = part.chunk(index)
-        pieces = [piece if isinstance(piece, bytes) else await self._read(piece) for piece in part.pieces(begin, end)]
-        data = b"".join(pieces)
-        return data, (await asyncio.to_thread(hashlib.sha256, data)).digest()
+        place = 0
+        for piece in part.pieces(*part.chunk(index)):
+            data = piece if isinstance(piece, bytes) else await self._read(piece)
+            buffer[place : place + len(data)] = data
+            place += len(data)
+        return (await asyncio.to_thread(hashlib.sha256, buffer[:place])).digest()
 
     async def small(self, name: str) -> bytes:
         """A small file, checked."""

@@ -181,10 +181,11 @@ async def test_only_trusted_nodes_may_read(folder, tmp_path):
         with pytest.raises(SourceError):
             await PeerSource(place, manifest.name, manifest.revision).manifest()
         async with studio.source_for(mini, manifest, ["layer-00000"]) as source:
-            await source.chunk(model_parts(manifest)["layer-00000"], 0)
+            buffer = memoryview(bytearray(16 << 10))
+            await source.chunk(model_parts(manifest)["layer-00000"], 0, buffer)
             del studio.keys.trusted[mini.identity.node_id]  # removed while it is connected
             with pytest.raises(SourceError):
-                await source.chunk(model_parts(manifest)["layer-00000"], 1)
+                await source.chunk(model_parts(manifest)["layer-00000"], 1, buffer)
 
 
 async def test_another_node_at_the_address_is_not_believed(folder, tmp_path):
