@@ -3,7 +3,7 @@
 PYTEST_ARGS ?=
 BIN := .venv/bin
 
-.PHONY: help setup demo test matrix bench lint format lock clean
+.PHONY: help setup demo test matrix matrix-types matrix-workers bench lint format lock clean
 
 help:
 	@echo "make demo     three virtual nodes on this machine, the demo model, the window"
@@ -25,8 +25,15 @@ demo: setup
 test: lint
 	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest $(PYTEST_ARGS)
 
+# Two halves side by side, because most of a test is one process that computes or waits. The first writes the page.
 matrix: setup
-	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -m matrix $(PYTEST_ARGS)
+	@$(MAKE) -j2 --no-print-directory matrix-types matrix-workers
+
+matrix-types:
+	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -m matrix tests/matrix $(PYTEST_ARGS)
+
+matrix-workers:
+	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -m matrix --ignore tests/matrix $(PYTEST_ARGS)
 
 lint: setup
 	$(BIN)/ruff check
