@@ -9,7 +9,7 @@ help:
 	@echo "make demo     three virtual nodes on this machine, the demo model, the window"
 	@echo "make test     lint, types, every test (headless); PYTEST_ARGS='-k split' picks some"
 	@echo "make matrix   every model type of mlx-lm in stages, against the whole model; writes docs/support-matrix.md"
-	@echo "make bench    the token loop beside mlx-lm; BENCH_ARGS='--rounds 5 --only demo 8' picks some"
+	@echo "make bench    planning and its truth, the token loop beside mlx-lm; BENCH_ARGS='--rounds 5 --only demo 8' picks some"
 	@echo "make lint     ruff and mypy alone"
 	@echo "make format   lets ruff sort imports and lay out the code"
 	@echo "make setup    installs what the lock names into .venv (PYTHON=... picks the Python)"
@@ -42,6 +42,7 @@ lint: setup
 
 bench: setup
 	$(BIN)/python -m tests.bench.planning
+	$(BIN)/python -m tests.bench.truth
 	$(BIN)/python -m tests.bench.layout
 	$(BIN)/python -m tests.bench.peer_copy
 	$(BIN)/python -m tests.bench.loop
