@@ -28,11 +28,13 @@ class CpuShare:
         self._folder = (_VERSION_1 if self._version_1 else _VERSION_2) / f"pomona-{name}"
         self._folder.mkdir()
         period = round(_QUOTA_MICROSECONDS / share)
-        if self._version_1:
-            (self._folder / "cpu.cfs_period_us").write_text(str(period))
-            (self._folder / "cpu.cfs_quota_us").write_text(str(_QUOTA_MICROSECONDS))
-        else:
-            (self._folder / "cpu.max").write_text(f"{_QUOTA_MICROSECONDS} {period}")
+        limits = (
+            {"cpu.cfs_period_us": period, "cpu.cfs_quota_us": _QUOTA_MICROSECONDS, "cpu.shares": 262144}
+            if self._version_1
+            else {"cpu.max": f"{_QUOTA_MICROSECONDS} {period}", "cpu.weight": 10000}
+        )
+        for file, limit in limits.items():  # the largest weight there is: what others can take away is no share
+            (self._folder / file).write_text(str(limit))
 
     def take(self, pid: int) -> None:
         """Put a process with all its threads here; what it starts later comes here too."""

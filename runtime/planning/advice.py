@@ -34,19 +34,19 @@ class NoFit:
         return f"{what}; {helps or 'choose a smaller model'}."
 
 
-def explain(split: Split, fits: Callable[[SplitProblem], bool], *, one_more_node: bool) -> NoFit:
+def explain(split: Split, fits: Callable[[SplitProblem], bool], *, by_hand: bool) -> NoFit:
     """Why ``split`` does not fit. ``fits`` says whether a changed problem would.
 
-    ``one_more_node``: whether the change may be another node, which a split by hand has no place for.
+    ``by_hand``: whether a boundary may move; else one more node is asked for, for which such a split has no place.
     """
     problem = split.problem
     worst = min(split.short, key=lambda stage: stage.memory.room_bytes)
     missing = -worst.memory.room_bytes
     found = (
-        None if one_more_node else _boundary(split),
+        _boundary(split) if by_hand else None,
         _context(problem, fits),
         _reserve(problem, fits, missing),
-        _node(problem, fits) if one_more_node else None,
+        None if by_hand else one_more_node(problem, fits),
     )
     return NoFit(split, split.node_of(worst).short_name, missing, tuple(change for change in found if change))
 
@@ -119,7 +119,7 @@ def _reserve(problem: SplitProblem, fits: Callable[[SplitProblem], bool], missin
     return Change("reserve", missing, f"make the reserve {size(missing)} smaller")
 
 
-def _node(problem: SplitProblem, fits: Callable[[SplitProblem], bool]) -> Change | None:
+def one_more_node(problem: SplitProblem, fits: Callable[[SplitProblem], bool]) -> Change | None:
     """The least budget of one more node that makes it fit; its speed does not matter for that."""
     link = problem.links[0][0]
     links = (*((*row, link) for row in problem.links), (link,) * (len(problem.nodes) + 1))

@@ -14,11 +14,12 @@ Of equal splits, the one of fewer nodes is taken, and of those the one that leav
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runtime.planning.advice import NoFit, explain, size
+from runtime.planning.advice import NoFit, explain, one_more_node, size
 from runtime.planning.budget import stage_bytes
 from runtime.planning.chain import EXACT_NODES, Chain, fastest_chain
 from runtime.planning.cost import REQUESTS_PER_STEP
@@ -91,14 +92,21 @@ def given_split(problem: SplitProblem, counts: Sequence[int]) -> tuple[Split, No
     split = evaluate(problem, stages)
     if not split.short:
         return split, None
-    refusal = explain(split, lambda changed: _holds(changed, stages), one_more_node=False)
+    refusal = explain(split, lambda changed: _holds(changed, stages), by_hand=True)
     if any(change.kind == "boundary" for change in refusal.changes):
         return split, refusal
+    ways = _other_ways(problem)
+    first, last = (ways, ()) if ways and ways[0].kind == "goal" else ((), ways)
+    return split, replace(refusal, changes=(*first, *refusal.changes, *last))
+
+
+@lru_cache(maxsize=8)
+def _other_ways(problem: SplitProblem) -> tuple[Change, ...]:
+    """What helps whatever the split is; kept, because a drag asks the same at every step."""
     if len(problem.nodes) > 1 and fits(problem):
-        other = Change("goal", 0, "let Pomona share the layers")
-        return split, replace(refusal, changes=(other, *refusal.changes))
-    more = explain(split, fits, one_more_node=True).changes
-    return split, replace(refusal, changes=(*refusal.changes, *(change for change in more if change.kind == "node")))
+        return (Change("goal", 0, "let Pomona share the layers"),)
+    more = one_more_node(problem, fits)
+    return (more,) if more else ()
 
 
 def _holds(problem: SplitProblem, stages: Stages) -> bool:
@@ -214,7 +222,7 @@ def _refused(problem: SplitProblem, tables: Tables, needed: frozenset[int]) -> N
     assert room is not None, "with enough bytes to lack, every split fits"
     stages = fewest_nodes(Windows(tables, room), nodes, len(nodes), needed)
     assert stages is not None, "the room was found by a split"
-    refusal = explain(evaluate(problem, stages), lambda changed: fits(changed, needed), one_more_node=True)
+    refusal = explain(evaluate(problem, stages), lambda changed: fits(changed, needed), by_hand=False)
     if needed and fits(problem):
         others = Change("pins", 0, "let Pomona choose the nodes")
         return replace(refusal, changes=(others, *refusal.changes))

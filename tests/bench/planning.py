@@ -8,8 +8,12 @@ from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING
 
+from runtime.models.cache_layout import LayerCache
+from runtime.models.layer_figures import ModelFigures
+from runtime.models.layout import ModelLayout
 from runtime.planning.cost import LayerCost, LinkSpeed, ModelCost, NodeSpeed
 from runtime.planning.optimum import best_split, given_split
+from runtime.planning.plan import PlanNode, make_plan
 from runtime.planning.problem import CostedNode, SplitProblem
 from runtime.planning.shares import even_split
 
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
 GIB = 2**30
 ROUNDS = 7
 GOALS: tuple[Goal, ...] = ("chat", "requests", "room")
-DRAG_MILLISECONDS, SEARCH_MILLISECONDS = 5, 200
+DRAG_MILLISECONDS, FRAME_MILLISECONDS, SEARCH_MILLISECONDS = 5, 16, 200
 
 
 def problem_of(node_count: int, layer_count: int, memory: float, seed: int = 1) -> SplitProblem:
@@ -52,8 +56,37 @@ def report(what: str, limit_milliseconds: float, work: Callable[[], object]) -> 
     print(f"{what:<44}{median(times):>8.1f} ms  {median(cpu):>8.1f} ms CPU   of {limit_milliseconds:g}")
 
 
+def drag_question(memory: float) -> tuple[ModelLayout, list[PlanNode], tuple[int, ...]]:
+    """What the window asks at every step of a drag: 5 nodes, 100 layers."""
+    layer_bytes = (GIB,) * 100
+    layout = ModelLayout(
+        name="model",
+        model_type="llama",
+        layer_bytes=layer_bytes,
+        embedding_bytes=GIB,
+        head_bytes=GIB,
+        tied_embedding=False,
+        attention_heads=64,
+        key_value_heads=8,
+        context_tokens=131072,
+        layer_divided_bytes=layer_bytes,
+        head_divided_bytes=0,
+        tensor_refusals=("",) * 7,
+        layer_active_bytes=layer_bytes,
+        figures=ModelFigures((LayerCache("full", 4096),) * 100, 8192, 0.5625, "4-bit"),
+    )
+    nodes = [PlanNode(str(index), f"node {index}", int(100 * GIB * memory / 5)) for index in range(5)]
+    return layout, nodes, even_split(100, 5)
+
+
 def main() -> None:
     """Print the table."""
+    for memory, name in ((2.0, "fits"), (1.06, "a boundary to move"), (0.7, "too little")):
+        report(
+            f"make_plan in a drag, 5 x 100, {name}",
+            DRAG_MILLISECONDS if memory > 1 else FRAME_MILLISECONDS,
+            partial(make_plan, *drag_question(memory)),
+        )
     drag = problem_of(5, 100, 2.0)
     split = even_split(100, 5)
 
