@@ -24,14 +24,14 @@ from tests.runtime.agent.peers import Node, nodes
 if TYPE_CHECKING:
     from runtime.models.manifest import Manifest
 
-MEBIBYTES = 512
+MEBIBYTES = 128
 PIECE_BYTES = 1 << 20
 ROUNDS = 3
 LEAST_RATIO = 0.8
 
 
 def write_model(folder: Path) -> Path:
-    """Eight layers of 64 MiB."""
+    """Eight layers of 16 MiB."""
     folder.mkdir()
     header: dict[str, object] = {}
     end = 0
