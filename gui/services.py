@@ -80,4 +80,6 @@ def real_services() -> Services:
     def watch(home: Path, on_nodes: OnNodes, on_unpaired: OnUnpaired) -> NodeWatcher:
         return NodeWatcher(open_home(home), on_nodes, on_unpaired, browser=partial(Browser, look=all_interfaces))
 
-    return Services(watch, TrustDesk, SessionClient.start, read_planning_layout, known, check_in_process)
+    # The window does not show yet how a session goes on with other nodes than it was started on.
+    start = partial(SessionClient.start, keep_running=False)
+    return Services(watch, TrustDesk, start, read_planning_layout, known, check_in_process)

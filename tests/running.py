@@ -93,11 +93,18 @@ def plan_for(folder: Path, nodes: Sequence[KnownNode], split: Sequence[int] | No
 
 @asynccontextmanager
 async def session(
-    agents: Agents, folder: Path, split: Sequence[int] | None, mode: Mode = "pipeline", node_count: int | None = None
+    agents: Agents,
+    folder: Path,
+    split: Sequence[int] | None,
+    mode: Mode = "pipeline",
+    node_count: int | None = None,
+    *,
+    keep_running: bool = False,
 ) -> AsyncIterator[Running]:
     """A session over the first ``node_count`` agents, loaded and ready."""
     nodes = (await find(agents))[:node_count]
-    client = await SessionClient.start(plan_for(folder, nodes, split, mode), folder, nodes, agents.home.folder)
+    plan = plan_for(folder, nodes, split, mode)
+    client = await SessionClient.start(plan, folder, nodes, agents.home.folder, keep_running=keep_running)
     try:
         running = Running(client, client.events())
         async with asyncio.timeout(LOAD_SECONDS):

@@ -16,6 +16,7 @@ from runtime.agent.messages import (
     AgentMessage,
     ControllerMessage,
     EndJob,
+    EndRank,
     OrderRank,
     StartRank,
     decode_from_agent,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from discovery.address import HostPort
-    from runtime.engine.orders import Connect, Launch, Quit, Rebuild
+    from runtime.engine.orders import Connect, Launch, Rebuild
 
 _CONNECT_SECONDS = 5.0
 
@@ -64,9 +65,13 @@ class JobClient:
         """Have a worker started."""
         await self._send(StartRank(launch))
 
-    async def order_rank(self, rank: int, order: Connect | Rebuild | Quit) -> None:
+    async def order_rank(self, rank: int, order: Connect | Rebuild) -> None:
         """Pass an order to a worker."""
         await self._send(OrderRank(rank, order))
+
+    async def end_rank(self, rank: int) -> None:
+        """Have one worker ended."""
+        await self._send(EndRank(rank))
 
     async def end(self) -> None:
         """Have all workers of the job on this node ended; ``JobEnded`` comes among the messages."""

@@ -15,6 +15,7 @@ from runtime.agent.messages import (
     AgentMessage,
     ControllerMessage,
     EndJob,
+    EndRank,
     JobEnded,
     JobRefused,
     OrderRank,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from discovery.identity import Identity
-    from runtime.engine.orders import AnyReport, Connect, Launch, Quit
+    from runtime.engine.orders import AnyReport, Connect, Launch
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +59,7 @@ class Job:
         self._workers: dict[int, WorkerProcess] = {}
         self._waits: set[asyncio.Task[None]] = set()
         self._outgoing: asyncio.Queue[AgentMessage] = asyncio.Queue(_OUTGOING_LIMIT)
+        self._let_go: set[int] = set()
         self._ending = False
 
     async def serve(self) -> None:
@@ -86,6 +88,10 @@ class Job:
             case OrderRank(rank, order):
                 if rank in self._workers:
                     await self._order(self._workers[rank], order)
+            case EndRank(rank):
+                if (leaving := self._workers.get(rank)) is not None:
+                    self._let_go.add(rank)
+                    self._waits.add(asyncio.create_task(leaving.end(), name=f"end of rank {rank}"))
             case EndJob():
                 await self._end_workers()
                 self._say(JobEnded())
@@ -111,7 +117,7 @@ class Job:
         self._workers[rank] = worker
         self._waits.add(asyncio.create_task(self._wait(rank, worker), name=f"rank {rank}"))
 
-    async def _order(self, worker: WorkerProcess, order: Connect | Rebuild | Quit) -> None:
+    async def _order(self, worker: WorkerProcess, order: Connect | Rebuild) -> None:
         if isinstance(order, Rebuild):
             order = Rebuild(self._ours(order.launch))
         await worker.order(order)
@@ -138,7 +144,7 @@ class Job:
 
     async def _wait(self, rank: int, worker: WorkerProcess) -> None:
         status = await worker.wait()
-        if not self._ending:
+        if not self._ending and rank not in self._let_go:
             self._say(RankExited(rank, status))
 
     async def _end_workers(self) -> None:

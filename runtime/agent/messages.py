@@ -11,7 +11,6 @@ from runtime.engine.orders import (  # msgspec resolves the annotations when it 
     AnyReport,
     Connect,
     Launch,
-    Quit,
     Rebuild,
 )
 
@@ -47,7 +46,13 @@ class OrderRank(JobMessage, frozen=True, tag="order_rank"):
     """Pass this order to a rank that was started here."""
 
     rank: int
-    order: Connect | Rebuild | Quit
+    order: Connect | Rebuild
+
+
+class EndRank(JobMessage, frozen=True, tag="end_rank"):
+    """End one rank: ask it, then end its process. Nothing more is told of it."""
+
+    rank: int
 
 
 class EndJob(JobMessage, frozen=True, tag="end_job"):
@@ -78,7 +83,7 @@ class JobEnded(JobMessage, frozen=True, tag="job_ended"):
     """No worker of the job is left on this node."""
 
 
-ControllerMessage = StartRank | OrderRank | EndJob
+ControllerMessage = StartRank | OrderRank | EndRank | EndJob
 AgentMessage = RankReport | RankExited | JobRefused | JobEnded
 
 _encoder = msgspec.json.Encoder()

@@ -23,6 +23,7 @@ from runtime.cluster.messages import (
     ModelFetch,
     PlanRefused,
     Ready,
+    Recovering,
     Rejected,
     Resplit,
     Text,
@@ -129,7 +130,7 @@ async def run_console(
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this_task.cancel)
     nodes = await _find_nodes(home, node_ids)
     room = _Room(read_planning_layout(folder), nodes, mode)
-    client = await SessionClient.start(room.plan(split), folder, nodes, home, hops)
+    client = await SessionClient.start(room.plan(split), folder, nodes, home, hops=hops)
     try:
         return await _converse(client, room, question, as_json=as_json)
     finally:
@@ -249,6 +250,8 @@ async def _answer(events: AsyncIterator[ServerMessage], *, echo: bool) -> _Answe
                     _out(event.text)
             case Finished():
                 return _Answer("".join(text), tokens, event)
+            case Recovering(reason):
+                _note(f"\npomona: {reason} The answer goes on when the model is up again.")
             case Rejected(reason=reason) | Failed(reason):
                 _note(f"pomona: {reason}")
                 return None

@@ -66,6 +66,8 @@ class SessionClient:
         model_folder: Path,
         nodes: Sequence[KnownNode],
         home: Path,
+        *,
+        keep_running: bool = True,
         hops: HopKind = "tls",
         folder_on: Sequence[str] | None = None,
     ) -> Self:
@@ -83,7 +85,7 @@ class SessionClient:
         )  # fmt: skip
         key = secrets.token_urlsafe(32)
         where = None if folder_on is None else tuple(folder_on)
-        request = SessionRequest(plan, str(model_folder), tuple(nodes), str(home), key, hops, where)
+        request = SessionRequest(plan, str(model_folder), tuple(nodes), str(home), key, keep_running, hops, where)
         http = aiohttp.ClientSession()
         try:
             async with asyncio.timeout(_OPEN_SECONDS):

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from runtime.cluster.launch import connect_order, rank_states
-from runtime.engine.orders import Quit, Rebuild
+from runtime.engine.orders import Rebuild
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
@@ -33,8 +33,11 @@ class Hands(Protocol):
     async def start(self, rank: RankState) -> None:
         """Start the worker of ``rank`` with its launch order."""
 
-    async def order(self, rank: RankState, order: Connect | Rebuild | Quit) -> None:
+    async def order(self, rank: RankState, order: Connect | Rebuild) -> None:
         """Give it an order."""
+
+    async def end_rank(self, rank: RankState) -> None:
+        """Have its worker ended."""
 
 
 class Crew:
@@ -50,6 +53,8 @@ class Crew:
         """How often the pipeline was built, less one."""
         self._by_number: dict[int, RankState] = {}
         self._next_number = 0
+        self._alive: set[int] = set()
+        """The numbers of workers that were started and have not been let go."""
         self._changed = asyncio.Event()
         self._error: PomonaError | None = None
 
@@ -67,27 +72,27 @@ class Crew:
         Raises :class:`PomonaError` when a rank makes no progress, or as told by :meth:`fail`.
         """
         self.epoch += 1
-        staying = {rank.planned.node_id: rank for rank in self.ranks if _can_stay(rank)}
         before, self.ranks = self.ranks, rank_states(self._facts, plan, nodes, links, self.epoch)
+        staying = {_place(rank): rank.number for rank in before if _can_stay(rank) and rank.number in self._alive}
         for rank in self.ranks:
-            rank.last_sign_seconds = time.monotonic()
             rank.load_from((folders or {}).get(rank.planned.node_id, ""))
-            old = staying.pop(rank.planned.node_id, None) if _can_stay(rank) else None
-            if old is None:
+            number = staying.pop(_place(rank), None) if _can_stay(rank) else None
+            if number is None:
                 rank.give_number(self._next_number, is_new=True)
                 self._next_number += 1
             else:
-                rank.give_number(old.number, is_new=False)
-            self._by_number[rank.number] = rank
-        kept = {rank.number for rank in self.ranks}
+                rank.give_number(number, is_new=False)
+        self._by_number = {rank.number: rank for rank in self.ranks}
         for rank in before:
-            if rank.number not in kept:
-                del self._by_number[rank.number]
-                await self._hands.order(rank, Quit())
+            if rank.number in self._alive and rank.number not in self._by_number:
+                self._alive.discard(rank.number)
+                await self._hands.end_rank(rank)
         for rank in self.ranks:
+            rank.last_sign_seconds = time.monotonic()
             self._on_progress(rank)
             if rank.is_new:
                 await self._hands.start(rank)
+                self._alive.add(rank.number)
             else:
                 await self._hands.order(rank, Rebuild(rank.launch))
         await self._until(lambda: all(rank.hop_port for rank in self.ranks))
@@ -108,6 +113,16 @@ class Crew:
                 self._on_progress(rank)
             self._changed.set()
         return rank
+
+    def lose(self, number: int) -> None:
+        """This worker is gone, or about to be ended: another takes its place when the pipeline is built again."""
+        self._alive.discard(number)
+
+    def lose_node(self, node_id: str) -> None:
+        """The same for all workers of a node."""
+        for rank in self.ranks:
+            if rank.planned.node_id == node_id:
+                self.lose(rank.number)
 
     def fail(self, error: PomonaError) -> None:
         """Have :meth:`build`, if it is under way, raise ``error``."""
@@ -130,6 +145,11 @@ class Crew:
                     f"{slowest.planned.node_name} made no progress for {STALL_SECONDS:.0f} s while {slowest.phase}; "
                     "look at its log and start again."
                 ) from None
+
+
+def _place(rank: RankState) -> tuple[str, str]:
+    """A worker goes on listening at the address where it began."""
+    return rank.planned.node_id, rank.launch.host
 
 
 def _can_stay(rank: RankState) -> bool:

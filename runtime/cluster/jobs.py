@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from runtime.agent.messages import AgentMessage
     from runtime.cluster.launch import RankState
     from runtime.cluster.nodes import KnownNode
-    from runtime.engine.orders import Connect, Quit, Rebuild
+    from runtime.engine.orders import Connect, Rebuild
 
 _END_SECONDS = 10.0
 
@@ -44,6 +44,7 @@ class Jobs:
         self._ended: set[str] = set()
         self._listeners: list[asyncio.Task[None]] = []
         self._changed = asyncio.Event()
+        self._closing: list[asyncio.Task[None]] = []
 
     async def open(self, nodes: Iterable[KnownNode]) -> None:
         """Open a job on each node that has none yet. Raises :class:`PomonaError` naming one that does not answer."""
@@ -59,9 +60,21 @@ class Jobs:
         """Start the worker of ``rank`` with its launch order."""
         await self._jobs[rank.planned.node_id].start_rank(rank.launch)
 
-    async def order(self, rank: RankState, order: Connect | Rebuild | Quit) -> None:
+    async def order(self, rank: RankState, order: Connect | Rebuild) -> None:
         """Give the worker of ``rank`` an order."""
         await self._jobs[rank.planned.node_id].order_rank(rank.number, order)
+
+    async def end_rank(self, rank: RankState) -> None:
+        """Have the worker of ``rank`` ended, by force if it does not listen; a node that is gone has none."""
+        with contextlib.suppress(PomonaError):
+            await self._jobs[rank.planned.node_id].end_rank(rank.number)
+
+    def forget(self, node_id: str) -> None:
+        """This node is gone, with all that ran there."""
+        job = self._jobs.pop(node_id, None)
+        if job is not None:
+            self._ended.discard(node_id)
+            self._closing.append(asyncio.create_task(job.close(), name="lost job"))
 
     async def end(self) -> list[str]:
         """Have every agent end its workers; returns the names of nodes that did not confirm it in time."""
@@ -83,7 +96,7 @@ class Jobs:
         for listener in self._listeners:
             listener.cancel()
         await asyncio.gather(*self._listeners, return_exceptions=True)
-        await asyncio.gather(*(job.close() for job in self._jobs.values()))
+        await asyncio.gather(*self._closing, *(job.close() for job in self._jobs.values()), return_exceptions=True)
 
     async def _listen(self, node: KnownNode) -> None:
         node_id, name = node.resources.node_id, node.resources.name
@@ -97,7 +110,8 @@ class Jobs:
         except PomonaError as error:
             reason = str(error)
         self._note_end(node_id)
-        self._on_gone(node, reason)
+        if node_id in self._jobs:
+            self._on_gone(node, reason)
 
     def _note_end(self, node_id: str) -> None:
         self._ended.add(node_id)

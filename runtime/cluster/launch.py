@@ -35,6 +35,8 @@ class SessionRequest(msgspec.Struct, frozen=True):
     key: str
     """Opens this controller to its front ends: a fresh one each time, which never leaves this machine. Both ends are
     processes of one person on the loopback, where certificates would prove nothing more."""
+    keep_running: bool = True
+    """Go on with what is left when a rank or a node is lost, if the model fits there."""
     hops: HopKind = "tls"
     """How hidden states travel; a plan with tensor groups always uses TLS, because a process has one MLX world."""
     folder_on: tuple[str, ...] | None = None

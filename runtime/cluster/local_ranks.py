@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from runtime.cluster.launch import RankState
     from runtime.engine.frames import AnyFrame
-    from runtime.engine.orders import AnyReport, Connect, HopKind, Launch, Quit
+    from runtime.engine.orders import AnyReport, Connect, HopKind, Launch
     from runtime.planning.plan import Plan
 
 _LOOPBACK = "127.0.0.1"
@@ -117,11 +117,15 @@ class LocalRanks:
         self._workers[number] = worker
         self._watches.append(asyncio.create_task(self._watch(number, worker), name=f"rank {number}"))
 
-    async def order(self, rank: RankState, order: Connect | Rebuild | Quit) -> None:
+    async def order(self, rank: RankState, order: Connect | Rebuild) -> None:
         """As :class:`runtime.cluster.crew.Hands`."""
         if isinstance(order, Rebuild):
             order = Rebuild(self._ours(order.launch))
         await self._workers[rank.number].order(order)
+
+    async def end_rank(self, rank: RankState) -> None:
+        """As :class:`runtime.cluster.crew.Hands`."""
+        await self._workers[rank.number].end()
 
     def _ours(self, launch: Launch) -> Launch:
         certificate_path, key_path = self._credentials

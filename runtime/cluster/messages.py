@@ -191,6 +191,13 @@ class Throughput(Message, frozen=True, tag="throughput"):
     active_requests: int
 
 
+class Recovering(Message, frozen=True, tag="recovering"):
+    """Something was lost and the session goes on without it: answers pause, ``LoadProgress`` and ``Ready`` follow."""
+
+    reason: str
+    node_id: str | None = None
+
+
 class StageTimes(msgspec.Struct, frozen=True):
     """What a rank has counted since it started."""
 
@@ -239,6 +246,7 @@ ServerMessage = (
     | PlanRefused
     | Throughput
     | Statistics
+    | Recovering
     | Failed
     | Ended
 )

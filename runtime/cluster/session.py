@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-import signal
 import time
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,7 @@ import aiohttp
 from runtime.agent.folder import open_home
 from runtime.agent.messages import JobRefused, RankExited, RankReport
 from runtime.agent.models.messages import ModelOrder
-from runtime.cluster.answers import Answers
+from runtime.cluster import told
 from runtime.cluster.crew import STALL_SECONDS, Crew
 from runtime.cluster.driver_link import DriverLink
 from runtime.cluster.jobs import Jobs
@@ -28,24 +27,23 @@ from runtime.cluster.messages import (
     Chat,
     Ended,
     Failed,
-    LoadProgress,
     ModelFetch,
     PlanRefused,
-    RankHeld,
     Ready,
-    Rejected,
+    Recovering,
     Resplit,
     ServerMessage,
-    StageTimes,
     Statistics,
 )
 from runtime.cluster.models import ModelProvider, wanted_by
-from runtime.engine.frames import CancelRequest, Sampling, Submit
+from runtime.cluster.recovery import Recoveries, plan_for_those_left
+from runtime.cluster.requests import Requests
 from runtime.engine.hop import Credentials, HopError
-from runtime.engine.orders import CacheLimits, PeerLost, StepStatistics, WorkerFailed
+from runtime.engine.orders import CacheLimits, PeerLost, WorkerFailed
 from runtime.errors import PomonaError
 from runtime.models.manifest import manifest_of
 from runtime.models.parts import model_parts
+from runtime.planning.plan import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -65,6 +63,8 @@ log = logging.getLogger(__name__)
 _LOST_PEER_GRACE_SECONDS = 0.7
 """Ranks that see a neighbour go report at once; the true cause (an exit, a lost node) may come a moment later."""
 _TICK_SECONDS = 0.1
+_SILENT_SECONDS = 4.0
+"""A worker reports at least once a second."""
 
 
 class Session:
@@ -93,55 +93,34 @@ class Session:
         )
         self._http = aiohttp.ClientSession()
         self._jobs = Jobs(self._http, self._home, self._take, self._on_node_gone)
-        self._crew = Crew(self._jobs, facts, lambda rank: publish(_progress(rank)))
-        self._answers = Answers(publish)
+        self._crew = Crew(self._jobs, facts, lambda rank: publish(told.progress(rank)))
+        self._requests = Requests(layout.context_tokens, publish)
         self._manifest: Manifest | None = None
-        self._text: ChatText | None = None
-        self._link: DriverLink | None = None
-        """None while the pipeline is built or rebuilt."""
         self._ready: Ready | None = None
-        self._resplitting: asyncio.Task[None] | None = None
+        self._rebuilding: asyncio.Task[None] | None = None
+        self._recoveries = Recoveries()
+        self._ending: list[asyncio.Task[None]] = []
         self._over: asyncio.Future[Failed | Ended] = asyncio.get_running_loop().create_future()
 
     # What front ends ask ------------------------------------------------------------------------------------------
 
     def snapshot(self) -> list[ServerMessage]:
         """What a front end that comes now has to know."""
-        progress = [] if self._ready and self._link else [_progress(rank) for rank in self._crew.ranks]
+        progress = (
+            [] if self._ready and self._requests.has_driver else [told.progress(rank) for rank in self._crew.ranks]
+        )
         return [*([self._ready] if self._ready else []), *progress]
 
     async def chat(self, chat: Chat) -> None:
         """Begin an answer, or publish why not."""
-        arrived_seconds = time.monotonic()
-        text = self._text
-        if text is None or self._ready is None or self._over.done():
-            self._publish(Rejected(chat.request_id, "The model is not loaded yet; wait until it is ready."))
-            return
-        if self._answers.number_of(chat.request_id) is not None:
-            self._publish(Rejected(chat.request_id, "A request with this name is being answered already."))
-            return
-        try:
-            prompt = await asyncio.to_thread(text.prompt, chat.messages)
-        except PomonaError as error:
-            self._publish(Rejected(chat.request_id, str(error)))
-            return
-        seed = secrets.randbits(63) if chat.seed is None else chat.seed
-        sampling = Sampling(chat.temperature, chat.top_p, seed=seed)
-        max_tokens = min(chat.max_tokens, self._layout.context_tokens)
-        submit = Submit(0, prompt, max_tokens, text.end_tokens, sampling)
-        submit = self._answers.begin(chat.request_id, submit, text.streamer(), arrived_seconds)
-        if self._link is not None:  # otherwise it begins with the next pipeline
-            await self._send(self._link, submit)
+        if self._ready is None or self._over.done():
+            self._requests.reject(chat, "The model is not loaded yet; wait until it is ready.")
+        else:
+            await self._requests.chat(chat)
 
     async def cancel(self, cancel: Cancel) -> None:
         """End an answer; one that is over already needs nothing."""
-        number = self._answers.number_of(cancel.request_id)
-        if number is None:
-            return
-        if self._link is None:
-            self._answers.cancel(number)
-        else:
-            await self._send(self._link, CancelRequest(number))
+        await self._requests.cancel(cancel)
 
     def resplit(self, resplit: Resplit) -> None:
         """Go over to another plan, or publish why not."""
@@ -150,8 +129,7 @@ class Session:
             self._publish(PlanRefused(refusal))
             return
         self._nodes, self._plan = known, resplit.plan
-        self._resplitting = asyncio.create_task(self._build(), name="resplit")
-        self._resplitting.add_done_callback(self._note_error)
+        self._rebuild()
 
     def stop(self) -> None:
         """End the session; :meth:`run` returns when no worker is left."""
@@ -171,9 +149,9 @@ class Session:
                 for name in await self._jobs.end():
                     log.warning("%s did not confirm that its workers are gone", name)
             finally:
-                await _cancel(live, *([self._resplitting] if self._resplitting is not None else []))
-                if self._link is not None:
-                    await self._link.close()
+                await _cancel(live, *([self._rebuilding] if self._rebuilding is not None else []))
+                await self._requests.close()
+                await asyncio.gather(*self._ending, return_exceptions=True)
                 await self._jobs.close()
         self._publish(outcome)
 
@@ -186,7 +164,7 @@ class Session:
 
     async def _build(self, text_loading: asyncio.Task[ChatText] | None = None) -> None:
         """Bring up the pipeline of the plan, then have it go on with every open request."""
-        before, self._link = self._link, None
+        self._requests.leave_driver()
         planned_ids = {rank.node_id for stage in self._plan.stages for rank in stage.ranks}
         nodes = reachable([self._nodes[node_id] for node_id in planned_ids])
         await introduce(self._home, nodes)
@@ -195,19 +173,25 @@ class Session:
         await self._jobs.open(nodes)
         await self._crew.build(self._plan, nodes, folders, links)
         if text_loading is not None:
-            self._text = await text_loading
-        if before is not None:
-            await before.close()  # no token of the last pipeline comes after this
-        epoch = self._crew.epoch
-        driver = self._crew.ranks[0].hop_address
-        link = await DriverLink.open(
-            driver, self._key, self._credentials, epoch, self._answers.take, partial(self._on_link_lost, epoch)
-        )
-        for submit in self._answers.unfinished():
-            await self._send(link, submit)
-        self._link = link
-        self._ready = Ready(self._plan, tuple(map(_held, self._crew.ranks)), used_links(self._plan, links))
+            self._requests.read_with(await text_loading)
+        await self._requests.forget_drivers()
+        epoch, driver = self._crew.epoch, self._crew.ranks[0].hop_address
+        take, on_lost = self._requests.answers.take, partial(self._on_link_lost, epoch)
+        await self._requests.go_on(await DriverLink.open(driver, self._key, self._credentials, epoch, take, on_lost))
+        self._ready = Ready(self._plan, tuple(map(told.held, self._crew.ranks)), used_links(self._plan, links))
         self._publish(self._ready)
+
+    def _rebuild(self) -> None:
+        """Build the pipeline of the plan as it is now, whatever is being built."""
+        before = self._rebuilding
+
+        async def rebuild() -> None:
+            if before is not None:
+                await _cancel(before)
+            await self._build()
+
+        self._rebuilding = asyncio.create_task(rebuild(), name="rebuild")
+        self._rebuilding.add_done_callback(self._note_error)
 
     async def _provide(self, nodes: Sequence[KnownNode]) -> dict[str, str]:
         """Have every node get what its layers need; returns the model's folder on each."""
@@ -226,7 +210,7 @@ class Session:
         self._publish(ModelFetch(resources.node_id, resources.name, words, done, total, rate, left))
 
     def _resplit_refusal(self, plan: Plan, known: Collection[str]) -> str:
-        if self._ready is None or self._link is None or self._over.done():
+        if self._ready is None or not self._requests.has_driver or self._over.done():
             return "The model is being loaded; change the split when it is ready."
         if plan.model != self._plan.model or plan.layer_count != self._plan.layer_count:
             return f"This session runs {self._plan.model}; stop it to run {plan.model}."
@@ -240,15 +224,29 @@ class Session:
         busy = False
         while True:
             await asyncio.sleep(_TICK_SECONDS)
-            throughput = self._answers.throughput()
+            throughput = self._requests.answers.throughput()
             if busy or throughput.active_requests:
                 self._publish(throughput)
                 self._publish(self._statistics(throughput.time_seconds))
             busy = throughput.active_requests > 0 or throughput.decode_tokens_per_second > 0
-            silent_seconds = time.monotonic() - self._answers.last_sign_seconds
-            if self._link is not None and throughput.active_requests and silent_seconds > STALL_SECONDS:
-                behind = min(self._crew.ranks, key=lambda rank: rank.statistics.steps if rank.statistics else 0)
-                raise PomonaError(f"{behind.planned.node_name} made no step for {STALL_SECONDS:.0f} s; start again.")
+            if self._requests.has_driver and throughput.active_requests:
+                self._look_for_stalls()
+
+    def _look_for_stalls(self) -> None:
+        """A rank whose process has stopped makes no sign any more; one that hangs in a step makes no steps."""
+        now = time.monotonic()
+        for rank in self._crew.ranks:
+            if now - rank.last_sign_seconds > _SILENT_SECONDS:
+                self._end_rank(rank, f"made no sign for {_SILENT_SECONDS:.0f} s")
+                return
+        if now - self._requests.answers.last_sign_seconds > STALL_SECONDS:
+            behind = min(self._crew.ranks, key=lambda rank: rank.statistics.steps if rank.statistics else 0)
+            self._end_rank(behind, f"made no step for {STALL_SECONDS:.0f} s")
+
+    def _end_rank(self, rank: RankState, what: str) -> None:
+        name, node_id = rank.planned.node_name, rank.planned.node_id
+        self._ending.append(asyncio.create_task(self._jobs.end_rank(rank), name=f"end of rank {rank.number}"))
+        self._on_trouble(Failed(f"The worker on {name} {what}.", node_id), lost=rank.number)
 
     # What agents and workers say ----------------------------------------------------------------------------------
 
@@ -260,17 +258,17 @@ class Session:
             case RankExited(number, status) if exited := self._crew.rank(number):  # otherwise it was let go
                 # A worker that ended by itself has said why; only one that was ended from outside has not.
                 if status < 0:
-                    self._fail(Failed(f"The worker on {name} was ended by {_signal_name(-status)}.", node_id))
+                    reason = f"The worker on {name} was ended by {told.signal_name(-status)}."
                 else:
                     reason = f"The worker on {name} ended unexpectedly (exit status {status}) while {exited.phase}."
-                    self._fail(Failed(reason, node_id), late=True)
+                self._on_trouble(Failed(reason, node_id), lost=number, late=status >= 0)
             case JobRefused(reason):
                 self._fail(Failed(f"{name}: {reason}", node_id))
             case _:
                 pass
 
     def _on_node_gone(self, node: KnownNode, reason: str) -> None:
-        self._fail(Failed(reason, node.resources.node_id))
+        self._on_trouble(Failed(reason, node.resources.node_id), lost=node.resources.node_id)
 
     def _take_report(self, number: int, report: AnyReport) -> None:
         rank = self._crew.take(number, report)
@@ -279,32 +277,59 @@ class Session:
         node_id, name = rank.planned.node_id, rank.planned.node_name
         match report:
             case WorkerFailed(reason, lost_peer):
-                self._fail(Failed(f"{name}: {reason}", node_id), late=lost_peer)
+                self._on_trouble(Failed(f"{name}: {reason}", node_id), lost=number, late=lost_peer)
             case PeerLost(reason, epoch) if epoch == self._crew.epoch:
-                self._fail(Failed(f"{name}: {reason}", node_id), late=True)
+                self._on_trouble(Failed(f"{name}: {reason}", node_id), late=True)
 
     def _on_link_lost(self, epoch: int, reason: str) -> None:
-        if epoch == self._crew.epoch:
+        if epoch == self._crew.epoch and self._crew.ranks:
             driver = self._crew.ranks[0].planned
             reason = f"The connection to the first rank on {driver.node_name} broke: {reason}."
-            self._fail(Failed(reason, driver.node_id), late=True)
+            self._on_trouble(Failed(reason, driver.node_id), late=True)
 
     def _statistics(self, time_seconds: float) -> Statistics:
-        return Statistics(time_seconds, tuple(_times(rank) for rank in self._crew.ranks))
-
-    async def _send(self, link: DriverLink, frame: Submit | CancelRequest) -> None:
-        try:
-            await link.send(frame)
-        except HopError as error:
-            self._on_link_lost(self._crew.epoch, str(error))
+        return Statistics(time_seconds, tuple(told.times(rank) for rank in self._crew.ranks))
 
     # The end ------------------------------------------------------------------------------------------------------
 
-    def _fail(self, failed: Failed, *, late: bool = False) -> None:
-        """End the session with this cause; a ``late`` one yields to any that comes within a moment."""
+    def _on_trouble(self, cause: Failed, *, lost: int | str | None = None, late: bool = False) -> None:
+        """Go on without what is ``lost`` (a rank's number, a node's id, or a hop alone), or end with ``cause``.
+
+        A ``late`` cause is what a rank saw of another's end: it waits for a moment, and counts if none came first.
+        """
         if late:
-            asyncio.get_running_loop().call_later(_LOST_PEER_GRACE_SECONDS, self._fail, failed)
-        elif not self._over.done():
+            loop, epoch = asyncio.get_running_loop(), self._crew.epoch
+            loop.call_later(_LOST_PEER_GRACE_SECONDS, self._on_late_trouble, cause, lost, epoch)
+        elif not self._over.done() and not self._recover(cause, lost):
+            self._fail(cause)
+
+    def _on_late_trouble(self, cause: Failed, lost: int | str | None, epoch: int) -> None:
+        if epoch == self._crew.epoch:  # otherwise it is mended already
+            self._on_trouble(cause, lost=lost)
+
+    def _recover(self, cause: Failed, lost: int | str | None) -> bool:
+        """Begin to rebuild the pipeline on what is left; False if it cannot be."""
+        if self._ready is None or not self._request.keep_running or not self._recoveries.take(time.monotonic()):
+            return False
+        if isinstance(lost, int):
+            self._crew.lose(lost)
+        elif lost is not None:
+            self._nodes.pop(lost, None)
+            self._crew.lose_node(lost)
+            self._jobs.forget(lost)
+        plan = plan_for_those_left(self._layout, self._plan, self._nodes.values())
+        if isinstance(plan, Refusal):
+            log.warning("cannot go on: %s", plan.reason)
+            return False
+        log.warning("going on after: %s", cause.reason)
+        self._plan = plan
+        self._publish(Recovering(cause.reason, cause.node_id))
+        self._rebuild()
+        return True
+
+    def _fail(self, failed: Failed) -> None:
+        """End the session with this cause."""
+        if not self._over.done():
             log.error("session failed: %s", failed.reason)
             self._over.set_result(failed)
             self._crew.fail(PomonaError(failed.reason))
@@ -329,46 +354,3 @@ async def _cancel(*tasks: asyncio.Task[None]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _progress(rank: RankState) -> LoadProgress:
-    planned = rank.planned
-    return LoadProgress(
-        rank.rank, planned.node_id, planned.node_name, rank.phase, rank.loaded_bytes, planned.weight_bytes
-    )
-
-
-def _times(rank: RankState) -> StageTimes:
-    counted = rank.statistics or StepStatistics(0, 0, 0.0, 0, 0)
-    return StageTimes(
-        rank=rank.rank,
-        node_id=rank.planned.node_id,
-        steps=counted.steps,
-        tokens=counted.tokens,
-        compute_seconds=counted.compute_seconds,
-        wait_seconds=counted.wait_seconds,
-        send_seconds=counted.send_seconds,
-        sent_bytes=counted.sent_bytes,
-        kv_bytes=counted.kv_bytes,
-        in_flight=counted.in_flight,
-    )
-
-
-def _held(rank: RankState) -> RankHeld:
-    return RankHeld(
-        rank.rank,
-        rank.planned.node_id,
-        rank.planned.node_name,
-        rank.launch.first_layer,
-        rank.launch.end_layer - 1,
-        rank.planned.weight_bytes,
-        rank.held_bytes,
-        rank.read_bytes,
-    )
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

@@ -53,6 +53,8 @@ _WORD_SECONDS = 120.0
 _QUIT_SECONDS = 2.0
 """A rank that is still in a step this long after the word to leave goes at once."""
 _SAMPLE_SECONDS = 0.1
+_SIGN_SECONDS = 1.0
+"""Counters that stand still are reported so often: a process that was stopped reports nothing."""
 
 EXIT_ASKED, EXIT_FAILED, EXIT_AGENT_GONE = 0, 1, 3
 
@@ -224,6 +226,7 @@ class _Worker:
 
     def _sample(self, rank: Rank, epoch: Epoch, over: threading.Event) -> None:
         last: StepStatistics | None = None
+        reported_seconds = 0.0
         while not over.wait(_SAMPLE_SECONDS):
             counters = self._counters
             newest = StepStatistics(
@@ -236,9 +239,10 @@ class _Worker:
                 send_seconds=epoch.send_seconds,
                 in_flight=counters.in_flight,
             )
-            if last is None or newest.steps != last.steps:
+            now = time.monotonic()
+            if last is None or newest.steps != last.steps or now - reported_seconds > _SIGN_SECONDS:
                 self._report(newest)
-                last = newest
+                last, reported_seconds = newest, now
 
     def _report(self, report: AnyReport) -> None:
         with self._report_lock:

@@ -1,0 +1,59 @@
+"""What front ends are told of a rank."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+from runtime.cluster.messages import LoadProgress, RankHeld, StageTimes
+from runtime.engine.orders import StepStatistics
+
+if TYPE_CHECKING:
+    from runtime.cluster.launch import RankState
+
+
+def progress(rank: RankState) -> LoadProgress:
+    """Where it is on its way to ready."""
+    planned = rank.planned
+    return LoadProgress(
+        rank.rank, planned.node_id, planned.node_name, rank.phase, rank.loaded_bytes, planned.weight_bytes
+    )
+
+
+def times(rank: RankState) -> StageTimes:
+    """What it has counted."""
+    counted = rank.statistics or StepStatistics(0, 0, 0.0, 0, 0)
+    return StageTimes(
+        rank=rank.rank,
+        node_id=rank.planned.node_id,
+        steps=counted.steps,
+        tokens=counted.tokens,
+        compute_seconds=counted.compute_seconds,
+        wait_seconds=counted.wait_seconds,
+        send_seconds=counted.send_seconds,
+        sent_bytes=counted.sent_bytes,
+        kv_bytes=counted.kv_bytes,
+        in_flight=counted.in_flight,
+    )
+
+
+def held(rank: RankState) -> RankHeld:
+    """What it has in memory."""
+    return RankHeld(
+        rank.rank,
+        rank.planned.node_id,
+        rank.planned.node_name,
+        rank.launch.first_layer,
+        rank.launch.end_layer - 1,
+        rank.planned.weight_bytes,
+        rank.held_bytes,
+        rank.read_bytes,
+    )
+
+
+def signal_name(number: int) -> str:
+    """Of a signal, as the manual has it."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
