@@ -142,9 +142,10 @@ def _add_node_commands(commands: argparse._SubParsersAction[_Parser]) -> None:
     agent.add_argument("--virtual-memory", type=_positive, metavar="BYTES", help="a virtual node with this budget")
     agent.add_argument(
         "--listen",
-        choices=("auto", "loopback", "network"),
-        default="auto",
-        help="who can reach it: auto (without it) is this machine alone until it is paired or shows a code",
+        choices=("network", "auto", "loopback"),
+        default="network",
+        help="who can reach it: network (without it), where strangers may only ask who it is and pair; auto is this "
+        "machine alone until it is paired or shows a code",
     )
     agent.add_argument("--trust", type=Path, metavar="FILE", help="a controller's certificate to trust from the start")
     agent.add_argument(
