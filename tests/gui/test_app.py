@@ -13,7 +13,7 @@ from PySide6.QtCore import QTimer
 from gui.app import make_application, run_window
 make_application([])
 QTimer.singleShot(400, lambda: print("up", flush=True))
-sys.exit(run_window("key", Path(sys.argv[1])))
+sys.exit(run_window(Path(sys.argv[1]) / "home", Path(sys.argv[1])))
 """
 
 
