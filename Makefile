@@ -22,8 +22,9 @@ setup:
 demo: setup
 	@$(BIN)/pomona demo
 
+# Two files of tests at a time: most tests wait for processes that start.
 test: lint
-	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest $(PYTEST_ARGS)
+	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 # Two halves side by side, because most of a test is one process that computes or waits. The first writes the page.
 matrix: setup

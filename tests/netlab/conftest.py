@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MISSING = lab_module.missing()
 FOLDER = lab_module.ROOT / "tests" / "netlab"
 
-_times: pytest.StashKey[list[tuple[str, float]]] = pytest.StashKey()
+_TIME = "time in network namespaces"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -34,19 +34,26 @@ def new_lab() -> Iterator[Callable[..., Lab]]:
 
 
 @pytest.fixture
-def took(pytestconfig: pytest.Config) -> Callable[[str, float], float]:
+def took(request: pytest.FixtureRequest) -> Callable[[str, float], float]:
     """Keeps a time for the table at the end of the run, and returns it."""
-    times = pytestconfig.stash.setdefault(_times, [])
 
     def keep(event: str, seconds: float) -> float:
-        times.append((event, seconds))
+        request.node.user_properties.append((_TIME, (event, seconds)))  # travels with the report, whoever runs the test
         return seconds
 
     return keep
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if times := config.stash.get(_times, []):
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [report for kind in ("passed", "failed") for report in terminalreporter.getreports(kind)]
+    times = [
+        value
+        for report in reports
+        if getattr(report, "when", "") == "call"
+        for name, value in report.user_properties
+        if name == _TIME
+    ]
+    if times:
         terminalreporter.section("times in network namespaces")
         for event, seconds in times:
             terminalreporter.write_line(f"{seconds:6.2f} s  {event}")
