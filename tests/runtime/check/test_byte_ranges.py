@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -60,7 +61,10 @@ extern "C" ssize_t read(int fd, void* data, size_t size) {
 """
 """Stands before the C library's ``read`` and ``pread``, and writes down which bytes of model files they read."""
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="macOS protects its C library from being stood before")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="macOS protects its C library from being stood before"),
+    pytest.mark.skipif(shutil.which("g++") is None, reason="there is no C++ compiler here"),
+]
 
 
 @pytest.fixture
