@@ -121,7 +121,7 @@ def test_a_mode_that_a_model_cannot_do_is_refused_everywhere_alike(qtbot, window
     script = ScriptedServices()
     bridge = opened(window, folder, count, script)
     try:
-        qtbot.waitUntil(lambda: window.store.preview is not None and len(window.store.nodes) == count)
+        qtbot.waitUntil(lambda: window.store.preview is not None and len(window.store.nodes) == count, timeout=60_000)
         window.store.set_mode(mode)
         shown = window.header.status.text()
         assert shown.startswith(f"Tiny {words}")
@@ -145,7 +145,7 @@ def test_a_model_that_cannot_run_at_all_is_refused_everywhere_alike(qtbot, windo
     folder = model(tmp_path / "Tiny", UNREADABLE[name])
     bridge = opened(window, folder, 2, ScriptedServices())
     try:
-        qtbot.waitUntil(lambda: bool(window.banner.words))
+        qtbot.waitUntil(lambda: bool(window.banner.words), timeout=60_000)
         assert not window.header.start.isEnabled()
     finally:
         bridge.shutdown()
@@ -160,7 +160,7 @@ def test_an_adapter_is_refused_everywhere_alike(qtbot, window, tmp_path):
     (folder / "adapter_config.json").write_text("{}")
     bridge = opened(window, folder, 2, ScriptedServices())
     try:
-        qtbot.waitUntil(lambda: bool(window.banner.words))
+        qtbot.waitUntil(lambda: bool(window.banner.words), timeout=60_000)
     finally:
         bridge.shutdown()
         assert bridge.join(5)

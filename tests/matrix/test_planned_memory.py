@@ -103,6 +103,7 @@ def test_a_full_context_takes_what_was_planned(name, tmp_path):
 
 
 @pytest.mark.timeout(400)
+@pytest.mark.matrix
 def test_a_full_context_of_the_demo_model_takes_what_was_planned():
     assert disagreeing(demo_model_folder(), (5, 18, 7)) == []
 

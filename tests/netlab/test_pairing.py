@@ -19,7 +19,7 @@ pytestmark = pytest.mark.timeout(180)
 
 def agent(host: Host) -> AgentStarted:
     """Start the agent of a machine as its owner would, and wait until it listens."""
-    process = host.python("-m", "pomona", "agent", "--name", host.name, stdout=subprocess.PIPE)
+    process = host.python("-m", "pomona", "agent", "--name", host.name, "--listen", "auto", stdout=subprocess.PIPE)
     assert process.stdout is not None
     return msgspec.json.decode(process.stdout.readline(), type=AgentStarted)
 

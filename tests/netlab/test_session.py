@@ -45,6 +45,7 @@ def run_session(lab: Lab, folder: Path, agents: list[Agent]) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(500)
+@pytest.mark.matrix
 def test_a_session_runs_over_the_faster_lan_and_names_it(new_lab, demo_model):
     lab = new_lab("studio", "mini", "air", lans=2)
     for host in lab.hosts:

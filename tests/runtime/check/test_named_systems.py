@@ -86,24 +86,19 @@ KINDS = [
 ]
 """Every other system that the support matrix is for, one of each kind of layer, of cache, and of what crosses."""
 SHARED = [
-    (2, "qwen3_moe", "untied"),
-    (3, "qwen3_moe", "mixed bits"),
+    (2, "qwen3_moe", "mixed bits"),
     (2, "qwen3_next", "full every fourth"),
-    (2, "qwen3_5", "text untied"),
     (3, "qwen3_5", "pictures"),
-    (4, "qwen3_5", "text untied"),
     (2, "qwen3_5_moe", "pictures"),
-    (3, "qwen3_5_moe", "four bits"),
-    (4, "qwen3_5_moe", "text"),
     (2, "deepseek_v32", "experts"),
 ]
 SHARED_IN_FULL = [
     (ranks, model_type, variant)
     for model_type, variants in {
-        "qwen3_moe": ("untied", "four bits"),
+        "qwen3_moe": ("untied", "four bits", "mixed bits"),
         "qwen3_next": ("full every fourth", "four bits"),
         "qwen3_5": ("text untied", "pictures"),
-        "qwen3_5_moe": ("text", "pictures"),
+        "qwen3_5_moe": ("text", "pictures", "four bits"),
         "deepseek_v32": ("experts",),
         "llama": ("four bits", "eight bits", "mixed bits"),
     }.items()
@@ -111,7 +106,7 @@ SHARED_IN_FULL = [
     for ranks in (2, 3, 4)
     if (ranks, model_type, variant) not in SHARED
 ]
-GROUPED = ("qwen3-next", "qwen3-moe, mixed bits")
+GROUPED = ("qwen3-moe, mixed bits",)
 
 
 def cases(parts: Iterable[tuple[Any, ...]]) -> list[Any]:

@@ -114,6 +114,7 @@ def test_real_weights_are_checked_and_the_result_is_kept(demo_model, tmp_path, m
     assert verified(demo_model, "pipeline", (10, 20)) is None
 
 
+@pytest.mark.matrix
 def test_a_model_whose_answer_is_no_number_is_not_identical(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = saved(CONFIGS["llama"]["untied"], tmp_path / "Broken")

@@ -125,6 +125,7 @@ def test_however_it_ends_nothing_is_left(tmp_path, how):
     assert "Traceback" not in (tmp_path / "log").read_text()
 
 
+@pytest.mark.matrix
 def test_agents_that_are_not_ours_do_not_disturb(shared_agents):
     done = demo("--nodes", "1", "--prompt", "Say hello.", "--max-tokens", "3", "--json")
     assert done.returncode == 0, done.stderr

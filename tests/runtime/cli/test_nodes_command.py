@@ -36,6 +36,8 @@ def test_every_agent_is_listed_with_what_it_has(agents):
     found = msgspec.json.decode(done.stdout, type=list[Listing])
     assert {node.node_id for node in found if node.paired} == {agent.node_id for agent in agents.started}
     for node in found:
+        if not node.paired:  # other agents on this machine are none of ours
+            continue
         assert node.resources is not None
         assert node.resources.virtual
         assert node.resources.disk_free_bytes is not None

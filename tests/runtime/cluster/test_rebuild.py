@@ -84,7 +84,7 @@ async def _answers(running, questions: Sequence[str], change=None) -> dict[str, 
     """Ask all at once; after the first tokens of each, ``change`` once."""
     tokens: dict[str, list[int]] = {question: [] for question in questions}
     for question in questions:
-        await running.client.send(Chat(question, (ChatMessage("user", question),), max_tokens=20))
+        await running.client.send(Chat(question, (ChatMessage("user", question),), max_tokens=8))
     open_questions = set(questions)
     while open_questions:
         event = await running.next_of(Text, Finished, Failed, Ready, PlanRefused)
@@ -137,6 +137,7 @@ async def test_an_answer_can_be_cancelled_and_begun_while_the_split_changes(agen
         assert ended == {"long": "cancelled", "new": "length"}
 
 
+@pytest.mark.matrix
 async def test_a_plan_of_another_model_is_refused_and_nothing_changes(agents, demo_model, tmp_path):
     nodes = await find(agents)
     other = plan_for(save("llama, tied", tmp_path), nodes[:2], (3, 4))

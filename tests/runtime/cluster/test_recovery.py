@@ -58,7 +58,7 @@ async def answer(running: Running, harm: Callable[[], None] | None = None) -> tu
         pytest.param(1, signal.SIGKILL, id="killed middle", marks=pytest.mark.matrix),
         pytest.param(2, signal.SIGKILL, id="killed last", marks=pytest.mark.matrix),
         pytest.param(0, signal.SIGSTOP, id="stopped driver", marks=pytest.mark.matrix),
-        pytest.param(1, signal.SIGSTOP, id="stopped middle"),
+        pytest.param(1, signal.SIGSTOP, id="stopped middle", marks=pytest.mark.matrix),
         pytest.param(2, signal.SIGSTOP, id="stopped last", marks=pytest.mark.matrix),
     ],
 )
@@ -78,7 +78,10 @@ async def test_an_answer_survives_the_loss_of_any_worker(own_agents, demo_model,
         assert len(workers(own_agents)) == 3
 
 
-@pytest.mark.parametrize("lost", [pytest.param(0, id="driver"), pytest.param(2, id="last", marks=pytest.mark.matrix)])
+@pytest.mark.parametrize(
+    "lost",
+    [pytest.param(0, id="driver", marks=pytest.mark.matrix), pytest.param(2, id="last", marks=pytest.mark.matrix)],
+)
 async def test_an_answer_survives_the_loss_of_a_node(own_agents, demo_model, lost):
     async with session(own_agents, demo_model, (10, 10, 10), keep_running=True) as running:
         undisturbed, _ = await answer(running)

@@ -40,7 +40,14 @@ def reference_tokens(demo_model) -> list[int]:
     return tokens
 
 
-@pytest.mark.parametrize("split", [(5, 18, 7), (28, 1, 1), (10, 10, 10)])
+@pytest.mark.parametrize(
+    "split",
+    [
+        (5, 18, 7),
+        pytest.param((28, 1, 1), marks=pytest.mark.matrix),
+        pytest.param((10, 10, 10), marks=pytest.mark.matrix),
+    ],
+)
 async def test_every_split_gives_the_tokens_of_the_whole_model(agents, demo_model, reference_tokens, split):
     async with session(agents, demo_model, split) as running:
         text, tokens, finished = await running.ask(PROMPT, max_tokens=TOKENS)
@@ -148,6 +155,7 @@ async def test_a_killed_controller_leaves_no_worker(own_agents, demo_model):
         await all_gone(processes)
 
 
+@pytest.mark.matrix
 async def test_a_tensor_group_whose_rank_is_killed_ends_everywhere(own_agents, demo_model):
     async with session(own_agents, demo_model, None, "tensor") as running:
         await running.client.send(Chat("story", (ChatMessage("user", "Write a very long story."),), 2000))
@@ -159,6 +167,7 @@ async def test_a_tensor_group_whose_rank_is_killed_ends_everywhere(own_agents, d
         await all_gone(processes)
 
 
+@pytest.mark.matrix
 async def test_agents_that_end_take_their_workers_along(own_agents, demo_model):
     async with session(own_agents, demo_model, (10, 10, 10)) as running:
         processes = workers(own_agents)

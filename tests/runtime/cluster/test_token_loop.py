@@ -112,6 +112,7 @@ async def test_two_hundred_tokens_on_every_kind_of_layer(tmp_path, name, split):
     await one_and_eight(build(CONFIGS[name]), save(name, tmp_path), plan(split), 128, LONG_TOKENS)
 
 
+@pytest.mark.matrix
 async def test_the_demo_model_answers_one_and_eight_at_once(demo_model):
     await one_and_eight(load_model(demo_model)[0], demo_model, plan(DEMO_SPLITS[1]), DEMO_WORDS, 5)
 

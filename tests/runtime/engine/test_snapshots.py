@@ -54,7 +54,8 @@ def test_snapshots_are_bounded_and_the_same_on_every_stage(name):
         if not pipeline.send_next():
             pipeline.moves()[-1]()
         for stage in pipeline.stages:
-            assert sum(len(sequence.tokens) for sequence in stage._sequences._open.values()) <= 500
+            # A later stage still has the one that the driver has just let go.
+            assert sum(len(sequence.tokens) for sequence in stage._sequences._open.values()) <= 400 + len(chat(0)) + 4
     while moves := pipeline.moves():
         moves[0]()
     first, second = (set(stage._sequences._open) for stage in pipeline.stages)
