@@ -20,20 +20,15 @@ if TYPE_CHECKING:
 NAMED = [
     # Even and uneven on two, three and four stages.
     ("qwen2", "untied", (4, 3)),
-    ("qwen2", "tied", (1, 6)),
     ("qwen2", "tied", (3, 2, 2)),
-    ("qwen2", "untied", (1, 2, 4)),
     ("qwen2", "four bits", (2, 2, 2, 1)),
-    ("qwen2", "eight bits", (1, 1, 1, 4)),
     ("qwen3_moe", "untied", (4, 3)),
     ("qwen3_moe", "some dense", (2, 4, 1)),
     ("qwen3_moe", "four bits", (1, 1, 3, 2)),
     ("qwen3_next", "full every fourth", (4, 3)),  # the second stage has linear layers alone
     ("qwen3_next", "full every fourth", (3, 1, 3)),  # and here one with full attention alone
-    ("qwen3_next", "four bits", (1, 2, 1, 3)),
     ("qwen3_5", "text tied", (5, 2)),
     ("qwen3_5", "text untied", (3, 1, 3)),
-    ("qwen3_5", "pictures", (4, 3)),
     ("qwen3_5", "pictures tied", (2, 1, 3, 1)),
     ("qwen3_5_moe", "text", (3, 4)),
     ("qwen3_5_moe", "pictures", (3, 1, 3)),
@@ -42,11 +37,20 @@ NAMED = [
     ("deepseek_v32", "experts", (2, 4, 1)),
 ]
 NAMED_IN_FULL = [
-    (model_type, variant, split)
-    for model_type, variants in {"qwen3_5": ("text untied", "pictures"), "qwen3_5_moe": ("text", "pictures")}.items()
-    for variant in variants
-    for split in ((4, 3), (3, 4), (1, 6), (3, 2, 2), (3, 1, 3), (2, 2, 2, 1), (1, 2, 1, 3))
-    if (model_type, variant, split) not in NAMED
+    ("qwen2", "tied", (1, 6)),
+    ("qwen2", "untied", (1, 2, 4)),
+    ("qwen2", "eight bits", (1, 1, 1, 4)),
+    ("qwen3_next", "four bits", (1, 2, 1, 3)),
+    *(
+        (model_type, variant, split)
+        for model_type, variants in {
+            "qwen3_5": ("text untied", "pictures"),
+            "qwen3_5_moe": ("text", "pictures"),
+        }.items()
+        for variant in variants
+        for split in ((4, 3), (3, 4), (1, 6), (3, 2, 2), (3, 1, 3), (2, 2, 2, 1), (1, 2, 1, 3))
+        if (model_type, variant, split) not in NAMED
+    ),
 ]
 """Dense and with experts, with and without the vision wrapper, on every number of stages."""
 KINDS = [
