@@ -38,6 +38,7 @@ async def test_the_peak_of_a_stage_is_its_own_tensors_and_a_layer(demo_model, ti
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.matrix
 async def test_the_peak_of_a_rank_in_a_tensor_group_is_too(demo_model, tiny, tmp_path, ranks):
     idle_bytes = await idle_peak(tmp_path, None, ranks)
     folder = demo_model if ranks == 3 else tiny

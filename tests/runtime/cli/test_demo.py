@@ -42,6 +42,7 @@ def test_the_capital_of_france_over_three_uneven_stages():
         assert stage["held_bytes"] == pytest.approx(stage["planned_bytes"], rel=0.05)
 
 
+@pytest.mark.matrix
 def test_without_a_prompt_and_a_terminal_it_asks_something_itself_and_prints_what_was_measured():
     done = subprocess.run(
         [*DEMO, "--nodes", "1", "--max-tokens", "5"],

@@ -121,6 +121,7 @@ async def test_chats_go_on_over_a_split_that_changes(agents, demo_model):
         assert len(workers(agents)) == 2
 
 
+@pytest.mark.matrix
 async def test_an_answer_can_be_cancelled_and_begun_while_the_split_changes(agents, demo_model):
     nodes = await find(agents)
     async with session(agents, demo_model, (5, 18, 7)) as running:

@@ -101,6 +101,7 @@ async def test_five_hundred_requests_over_groups_of_two_ranks(tmp_path, name, sp
     await run_at_random(name, save(name, tmp_path), plan(split, ranks_in_stage=2), request_count=500, seed=4)
 
 
+@pytest.mark.matrix
 async def test_two_hundred_tokens_of_one_and_of_eight_at_once(tmp_path):
     await one_and_eight(build(CONFIGS[SLIDING]), save(SLIDING, tmp_path), plan(SPLITS[2]), 128, LONG_TOKENS)
 
