@@ -53,11 +53,14 @@ def test_snapshots_are_bounded_and_the_same_on_every_stage(name):
     while len(pipeline.done) < 6:
         if not pipeline.send_next():
             pipeline.moves()[-1]()
-        for stage in pipeline.stages:
-            # A later stage still has the one that the driver has just let go.
-            assert sum(len(sequence.tokens) for sequence in stage._sequences._open.values()) <= 400 + len(chat(0)) + 4
+        first, second = (
+            [len(sequence.tokens) for sequence in stage._sequences._open.values()] for stage in pipeline.stages
+        )
+        assert sum(first) <= 400
+        # A copy is made before what gives way to it is dropped, and here that is seen: one frame is delivered at a time.
+        assert sum(second) <= 400 + max(second, default=0)
     while moves := pipeline.moves():
         moves[0]()
-    first, second = (set(stage._sequences._open) for stage in pipeline.stages)
-    assert first == second == set(pipeline.driver._prefixes._kept)
+    open_there = [set(stage._sequences._open) for stage in pipeline.stages]
+    assert open_there == [set(pipeline.driver._prefixes._kept)] * 2
     assert all(pipeline.tokens[request] == greedy(model, chat(request % 3), 4) for request in range(6))
