@@ -4,8 +4,8 @@ Prompts go down the pipeline in chunks, so that all stages work on one prompt at
 groups, as many groups in flight as pay (schedule.py). A chunk follows only when every group has had a step since the
 last one, so no answer waits for more than one chunk.
 
-The caches are bounded: a request reserves room for its prompt and its longest answer before it begins, others wait in
-turn, and what is kept of earlier ones gives way.
+The caches are bounded: requests wait in turn until there is room for them (room.py), and what is kept of earlier ones
+gives way.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ from runtime.engine.hop import HopError
 from runtime.engine.mailbox import Leave, Lost
 from runtime.engine.masks import Masks
 from runtime.engine.prefixes import KeptPrefixes
-from runtime.engine.requests import Flight, Request
+from runtime.engine.requests import Flight
+from runtime.engine.room import Room
 from runtime.engine.schedule import Pipeline, StepTimes, chunk_tokens, micro_batches
-from runtime.engine.waiting import WAITING_LIMIT, Waiting
+from runtime.engine.waiting import WAITING_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,9 +48,7 @@ if TYPE_CHECKING:
     from runtime.engine.mailbox import Arrival, Inbox, Outbox
     from runtime.engine.orders import CacheLimits
     from runtime.engine.rank import Rank
-
-ACTIVE_LIMIT = 64
-"""Requests that have caches at one time; others wait."""
+    from runtime.engine.requests import Request
 
 
 class Driver:
@@ -60,10 +59,8 @@ class Driver:
         self._inbox = inbox
         self._events = events
         self._stage_count = stage_count
-        self._limits = limits
-        self._requests: dict[int, Request] = {}
-        self._reserved_tokens = 0
-        self._waiting = Waiting()
+        self._room = Room(limits)
+        self._requests = self._room.active
         self._masks = Masks()
         self._prefilling: deque[int] = deque()
         self._groups = Groups(can_batch=rank.stage.batches())
@@ -110,52 +107,40 @@ class Driver:
                 raise HopError(f"a {type(frame).__name__} frame came to the driver")
 
     def _submit(self, submit: Submit) -> None:
-        if submit.request in self._requests or submit.request in self._waiting:
+        if submit.request in self._room:
             raise HopError(f"request {submit.request} runs already")
-        if self._waiting.is_full:
+        if self._room.is_full:
             self._events.put(Refused(submit.request, f"{WAITING_LIMIT} requests are waiting already; try again later."))
         elif not submit.prompt:
             self._events.put(Refused(submit.request, "The prompt is empty; write something."))
-        elif len(submit.prompt) >= self._context_tokens:
+        elif len(submit.prompt) >= self._room.context_tokens:
             reason = (
                 f"The prompt has {len(submit.prompt)} tokens, and with its answer it may have at most "
-                f"{self._context_tokens} here; shorten it, begin a new chat, or load the model with a longer context."
+                f"{self._room.context_tokens} here; shorten it, begin a new chat, "
+                "or load the model with a longer context."
             )
             self._events.put(Refused(submit.request, reason))
         else:
             if submit.masked:
                 self._masks.expect(submit.request)
-            self._waiting.add(submit)
+            self._room.wait(submit)
             self._admit()
 
-    @property
-    def _context_tokens(self) -> int:
-        return min(self._limits.context_tokens, self._limits.room_tokens)
-
     def _admit(self) -> None:
-        while (submit := self._waiting.first()) is not None and len(self._requests) < ACTIVE_LIMIT:
-            max_tokens = min(submit.max_tokens, self._context_tokens - len(submit.prompt))
-            request = Request(submit, self._new_sequence(), max_tokens, next_token=submit.prompt[-1])
-            if self._reserved_tokens + request.reserved_tokens > self._limits.room_tokens:
-                return
-            self._waiting.take()
+        while (request := self._room.begin_next()) is not None:
             self._open(request)
 
     def _open(self, request: Request) -> None:
-        submit = request.submit
-        self._requests[submit.request] = request
-        self._reserved_tokens += request.reserved_tokens
+        tokens = request.begin(self._new_sequence())
         prefix = None
-        if (match := self._prefixes.match(submit.prompt)) is not None:
+        if (match := self._prefixes.match(tokens)) is not None:
             prefix = Prefix(match.sequence, match.token_count)
-            request.cached_tokens = match.token_count
-        request.snapshots.extend(self._prefixes.snapshot_points(submit.prompt, request.cached_tokens))
-        request.sent += submit.prompt[: request.cached_tokens]
-        request.prompt_left.extend(submit.prompt[request.cached_tokens : -1])
-        self._rank.apply(Open(request.sequence, submit.sampling, prefix))
-        self._drop(self._prefixes.shrink(self._room_for_prefixes))  # only now: the new one may begin with one of them
+            request.skip(match.token_count)
+        request.snapshots.extend(self._prefixes.snapshot_points(tokens, request.cached_tokens))
+        self._rank.apply(Open(request.sequence, request.submit.sampling, prefix))
+        self._drop(self._prefixes.shrink(self._room.spare_tokens))  # only now: the new one may begin with one of them
         if request.prompt_left:
-            self._prefilling.append(submit.request)
+            self._prefilling.append(request.submit.request)
         else:
             self._join(request)
 
@@ -165,17 +150,19 @@ class Driver:
             self._groups.join(request.submit.request)
 
     def _cancel(self, number: int) -> None:
-        if number in self._requests or number in self._waiting:
+        if number in self._room:
             self._end(number, "cancelled")
 
     def _on_mask(self, mask: Mask) -> None:
         number = mask.request
-        request = self._requests.get(number)
-        if request is None and number not in self._waiting:
+        index = self._room.next_index(number)
+        if index is None:
             return  # it ended while the mask was on its way
-        if not self._masks.add(mask, 0 if request is None else request.generated):
+        if not self._masks.add(mask, index):
             self._end(number, "stop")
-        elif request is not None and not request.generated and not request.prompt_left:
+            return
+        request = self._requests.get(number)
+        if request is not None and not request.prompt_left and number not in self._groups:
             self._groups.join(number)
 
     def _on_stepped(self, stepped: Stepped) -> None:
@@ -187,7 +174,8 @@ class Driver:
         if flight.group is None:
             self._chunks_in_flight -= 1
             (number,) = flight.requests
-            if (request := self._requests.get(number)) is not None:
+            request = self._requests.get(number)
+            if request is not None and not request.generated:  # not after a pause
                 self._events.put(Prefilled(number, flight.prompt_tokens, request.cached_tokens))
             return
         flight.group.in_flight = False
@@ -222,28 +210,25 @@ class Driver:
 
     def _end(self, number: int, reason: StopReason) -> None:
         self._masks.forget(number)
-        request = self._requests.pop(number, None)
-        if request is None:
-            self._waiting.remove(number)
-        else:
-            self._reserved_tokens -= request.reserved_tokens
-            if request.prompt_left:
-                self._prefilling.remove(number)
-            self._groups.leave(number)
-            self._keep(request.sequence, request.sent)
+        request = self._room.end(number)
+        if request is not None:
+            self._release(request)
         self._events.put(Done(number, reason))
         self._admit()
 
+    def _release(self, request: Request) -> None:
+        """It has no caches any more; what they held is kept while nobody needs the room."""
+        if request.prompt_left:
+            self._prefilling.remove(request.submit.request)
+        self._groups.leave(request.submit.request)
+        self._keep(request.sequence, request.sent)
+
     def _keep(self, sequence: int, tokens: Sequence[int]) -> None:
-        self._drop(self._prefixes.keep(sequence, tokens, self._room_for_prefixes))
+        self._drop(self._prefixes.keep(sequence, tokens, self._room.spare_tokens))
 
     def _drop(self, sequences: Sequence[int]) -> None:
         if sequences:
             self._rank.apply(Drop(tuple(sequences)))
-
-    @property
-    def _room_for_prefixes(self) -> int:
-        return self._limits.room_tokens - self._reserved_tokens
 
     def _new_sequence(self) -> int:
         self._next_sequence += 1
@@ -261,6 +246,8 @@ class Driver:
         if self._may_chunk():
             self._send_chunk()
             return True
+        if not self._make_room():
+            return False
         wanted_count = micro_batches(self._groups.member_count, self._decode)
         group = self._groups.ready(wanted_count, self._masks.missing)
         if group is not None:
@@ -269,6 +256,16 @@ class Driver:
             self._send_chunk()
         else:
             return False
+        return True
+
+    def _make_room(self) -> bool:
+        """Let those that came last give way until the next token of everyone fits; False while one is on its way."""
+        while self._room.spare_tokens < 0 and (request := self._room.newest()) is not None:
+            if self._groups.is_in_flight(request.submit.request):
+                return False
+            self._room.pause(request)
+            self._release(request)
+        self._drop(self._prefixes.shrink(self._room.spare_tokens))
         return True
 
     def _may_chunk(self) -> bool:
@@ -298,7 +295,7 @@ class Driver:
             self._take_snapshot(request)
 
     def _take_snapshot(self, request: Request) -> None:
-        if len(request.sent) > self._room_for_prefixes:
+        if len(request.sent) > self._room.spare_tokens:
             return
         snapshot = self._new_sequence()
         self._rank.apply(Open(snapshot, Sampling(), Prefix(request.sequence, len(request.sent))))

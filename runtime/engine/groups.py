@@ -28,6 +28,13 @@ class Groups:
         self._groups: list[Group] = []
         self._joining: list[int] = []
 
+    def __contains__(self, request: int) -> bool:
+        return request in self._joining or any(request in group.members for group in self._groups)
+
+    def is_in_flight(self, request: int) -> bool:
+        """Whether a step that takes a token of ``request`` has not come back."""
+        return any(group.in_flight and request in group.members for group in self._groups)
+
     @property
     def count(self) -> int:
         """Groups that have members, and one more when someone waits to join the first."""

@@ -20,6 +20,8 @@ class Waiting:
     def __init__(self) -> None:
         self._clients: OrderedDict[str, deque[Submit]] = OrderedDict()
         self._numbers: set[int] = set()
+        self.taken = 0
+        """How many were taken so far."""
 
     def __contains__(self, request: int) -> bool:
         return request in self._numbers
@@ -44,6 +46,7 @@ class Waiting:
         """Take the first out; the next turn is another client's."""
         client, queue = next(iter(self._clients.items()))
         self._numbers.remove(queue.popleft().request)
+        self.taken += 1
         if queue:
             self._clients.move_to_end(client)
         else:

@@ -44,7 +44,7 @@ def test_an_answer_that_would_pass_the_context_is_cut_there():
     assert pipeline.tokens[0] == greedy(QWEN3(), tuple(range(1, 31)), 10)
 
 
-def test_requests_wait_until_there_is_room_for_their_whole_answer():
+def test_requests_wait_until_there_is_room_for_what_is_to_come():
     pipeline = Pipeline(QWEN3, SPLIT, context_tokens=60, cache_tokens=100)
     prompts = {request: tuple(range(request + 1, request + 21)) for request in range(7)}
     for request, prompt in prompts.items():

@@ -57,7 +57,7 @@ def test_snapshots_are_bounded_and_the_same_on_every_stage(name):
             [len(sequence.tokens) for sequence in stage._sequences._open.values()] for stage in pipeline.stages
         )
         assert sum(first) <= 400
-        # A copy is made before what gives way to it is dropped, and here that is seen: one frame is delivered at a time.
+        # A copy is made before what gives way to it is dropped. Here that is seen: frames are delivered one by one.
         assert sum(second) <= 400 + max(second, default=0)
     while moves := pipeline.moves():
         moves[0]()
