@@ -1,10 +1,12 @@
 """The front door: ``pomona`` and its commands.
 
-Looks at the first word only, so that a worker never imports the window.
+Looks at the first word only, so that a worker never imports the window. Also the entry of the frozen app, which starts
+every process of Pomona by the same words (``resources/starting.py``).
 """
 
 from __future__ import annotations
 
+import runpy
 import sys
 from typing import TYPE_CHECKING
 
@@ -14,13 +16,19 @@ if TYPE_CHECKING:
 
 def main() -> int:
     """Entry point of the ``pomona`` command; returns the exit status."""
-    if sys.argv[1:2] == ["worker"]:
-        from runtime.engine.worker import main as run_worker
+    match sys.argv[1:]:
+        case ["worker", *_]:
+            from runtime.engine.worker import main as run_worker
 
-        return run_worker()
-    from runtime.cli.commands import main as run_command
+            return run_worker()
+        case ["engine", module, *arguments]:  # started by Pomona itself: python -m runtime.engine.MODULE
+            sys.argv = [module, *arguments]
+            runpy.run_module(f"runtime.engine.{module}", run_name="__main__", alter_sys=True)
+            return 0
+        case words:
+            from runtime.cli.commands import main as run_command
 
-    return run_command(sys.argv[1:], _open_window)
+            return run_command(words, _open_window)
 
 
 def _open_window(home: Path, model_folder: Path) -> int:

@@ -6,11 +6,11 @@ Static parts are asked once; the rest by :class:`resources.monitor.Monitor`, as 
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from resources import starting
 from resources.commands import Command, run_command
 from resources.mac import rdma
 from resources.mac.gpu import Gpu, MetalDevice, gpu_cores_from_displays, gpu_from_ioreg, metal_device
@@ -34,12 +34,10 @@ if TYPE_CHECKING:
 
 Run: TypeAlias = Callable[[Command], Awaitable[str | None]]
 
-_DEVICE_INFO = "import json, mlx.core as mx; print(json.dumps(mx.device_info()))"
-
 SYSTEM = Command(("sysctl", *SYSCTL_NAMES), any_status=True)
 IOREG = Command(("ioreg", "-r", "-c", "AGXAccelerator", "-l"))
 DISPLAYS = Command(("system_profiler", "SPDisplaysDataType", "-json"), limit_seconds=10)
-METAL = Command((sys.executable, "-P", "-c", _DEVICE_INFO), limit_seconds=20)
+METAL = Command(starting.engine("device_info"), limit_seconds=20)
 """In a process of its own: whoever asks keeps MLX out."""
 VERSION = Command(("sw_vers", "-productVersion"))
 VM_STAT = Command(("vm_stat",))

@@ -7,11 +7,11 @@ import contextlib
 import logging
 import os
 import signal
-import sys
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from resources import starting
 from runtime.engine.orders import AnyOrder, AnyReport, Quit, decode_report, encode_line
 
 if TYPE_CHECKING:
@@ -41,14 +41,13 @@ class WorkerProcess:
         self._log_file.parent.mkdir(parents=True, exist_ok=True)
         with self._log_file.open("ab") as log_stream:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-P", "-m", "pomona", "worker",
-                "--job", self._launch.job, "--rank", str(self._launch.rank),  # for people who read the process list
+                *starting.pomona("worker", "--job", self._launch.job, "--rank", str(self._launch.rank)),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log_stream,
                 start_new_session=True,
                 limit=_LINE_LIMIT_BYTES,
-            )  # fmt: skip
+            )  # its arguments are for people who read the process list
         await self.order(self._launch)
 
     async def order(self, order: AnyOrder) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-import sys
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from resources import starting
 from runtime.check.result import CheckResult, split_of
 from runtime.errors import PomonaError
 
@@ -30,11 +30,11 @@ async def check_in_process(folder: Path, plan: Plan) -> CheckResult:
     split = split_of(plan)
     how = ["--ranks", str(len(split))] if plan.mode == "tensor" else ["--split", ",".join(map(str, split))]
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-m", "pomona", "check", str(folder), "--mode", plan.mode, *how, "--json",
+        *starting.pomona("check", str(folder), "--mode", plan.mode, *how, "--json"),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         start_new_session=True,
-    )  # fmt: skip
+    )
     try:
         said, _ = await process.communicate()
     finally:

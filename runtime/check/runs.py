@@ -7,7 +7,6 @@ compute the very same thing, whatever either of them would have chosen.
 from __future__ import annotations
 
 import asyncio
-import sys
 import tempfile
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from resources import starting
 from runtime.cluster.local_ranks import LocalRanks
 from runtime.engine.frames import Done, Generated, Logits, Prefilled, Sampling, Submit
 from runtime.engine.whole_request import WholeRequest
@@ -111,11 +111,11 @@ async def random_model(config: Path, folder: Path) -> None:
 async def _run_engine(module: str, *arguments: str) -> None:
     """Run a module of the engine as a child process, because this one must not import mlx. Cancelling ends it."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-m", f"runtime.engine.{module}", *arguments,
+        *starting.engine(module, *arguments),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+    )
     try:
         async with asyncio.timeout(_CHILD_SECONDS):
             _, said = await process.communicate()

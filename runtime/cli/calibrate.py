@@ -8,6 +8,7 @@ import sys
 
 import msgspec
 
+from resources import starting
 from resources.calibration import StoredCalibrations
 from resources.node import Calibration
 from runtime.agent.folder import data_folder
@@ -39,10 +40,13 @@ def run_calibrate(*, as_json: bool) -> int:
 
 def measure() -> Calibration:
     """Measured in a process of its own, because this one must not import MLX. Raises :class:`PomonaError`."""
-    command = [sys.executable, "-P", "-m", "runtime.engine.calibrate"]
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LIMIT_SECONDS, check=False
+            starting.engine("calibrate"),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_LIMIT_SECONDS,
+            check=False,
         )
         if done.returncode == 0:
             return msgspec.json.decode(done.stdout, type=Calibration)

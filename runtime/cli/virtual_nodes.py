@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from typing import IO, TYPE_CHECKING, Self
 
 import msgspec
 
 from discovery.address import HostPort
+from resources import starting
 from runtime.agent.messages import AgentStarted
 from runtime.errors import PomonaError
 
@@ -69,22 +69,11 @@ class VirtualNodes:
         self.close()
 
     def _start(self, node: VirtualNode, log: IO[bytes]) -> subprocess.Popen[bytes]:
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "pomona",
-            "agent",
-            "--owned",
-            "--name",
-            node.name,
-            "--listen",
-            "loopback",
-        ]
+        command = starting.pomona("agent", "--owned", "--name", node.name, "--listen", "loopback")
         certificate = str(self._home.identity.certificate_path)
         share = [] if node.cpu_share is None else ["--virtual-cpu", str(node.cpu_share)]
         return subprocess.Popen(
-            [*command, "--name", node.name, "--virtual-memory", str(node.memory_bytes), *share, "--trust", certificate],
+            [*command, "--virtual-memory", str(node.memory_bytes), *share, "--trust", certificate],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,

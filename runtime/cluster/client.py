@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 import logging
 import secrets
-import sys
 from typing import TYPE_CHECKING, Self
 
 import aiohttp
 import msgspec
 
+from resources import starting
 from runtime.cluster.launch import SessionRequest
 from runtime.cluster.messages import (
     FRAME_LIMIT_BYTES,
@@ -78,11 +78,11 @@ class SessionClient:
         Raises :class:`PomonaError` when there can be no session.
         """
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-m", "pomona", "controller",
+            *starting.pomona("controller"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,
-        )  # fmt: skip
+        )
         key = secrets.token_urlsafe(32)
         where = None if folder_on is None else tuple(folder_on)
         request = SessionRequest(plan, str(model_folder), tuple(nodes), str(home), key, keep_running, hops, where)

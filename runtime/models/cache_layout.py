@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from resources import starting
 from runtime.errors import PomonaError
 from runtime.models.demo import cache_folder
 
@@ -74,12 +73,11 @@ def read_caches(settings: Mapping[str, Any], dtype: str) -> tuple[LayerCache, ..
 def _probe(question: bytes) -> bytes:
     try:
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "runtime.engine.cache_probe"],
+            starting.engine("cache_probe"),
             input=question,
             capture_output=True,
             timeout=_PROBE_SECONDS,
             check=False,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         )
     except subprocess.TimeoutExpired as error:
         raise PomonaError("What this model's KV cache takes could not be found within a minute.") from error
