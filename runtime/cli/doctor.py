@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from discovery.interfaces import lan_addresses
+from discovery.local_network import Verdict, advice, judge
+from discovery.network_test import look
+from discovery.trust import TrustStore
 from resources.processes import orphan_workers, port_holder
 from resources.survey import ask_memory, ask_power
 from runtime.agent.folder import data_folder
@@ -87,8 +89,8 @@ def examine(options: DoctorOptions) -> list[Finding]:
     findings = [
         *check_port(options.port),
         *check_mdns_port(),
-        *check_multicast(LOOPBACK, stops=True),
-        *(finding for address in lan_addresses() for finding in check_multicast(address, stops=False)),
+        *check_multicast(),
+        *check_local_network(),
         *check_disk([data_folder(), cache_folder()]),
         *check_versions(),
         *(finding for folder in options.models for finding in check_model(folder)),
@@ -131,26 +133,25 @@ def check_port(port: int, host: str = LOOPBACK) -> list[Finding]:
     return []
 
 
-def check_multicast(address: str, *, stops: bool) -> list[Finding]:
-    """Whether a packet to the mDNS group comes back on the interface of ``address``: nodes find each other by that."""
+def check_multicast() -> list[Finding]:
+    """Whether a packet to the mDNS group comes back on the loopback: nodes on this machine find each other by that."""
     try:
-        _hear_ourselves(address)
+        _hear_ourselves(LOOPBACK)
     except OSError as error:
-        where = "inside this machine" if address == LOOPBACK else f"on the network of {address}"
-        problem = f"Multicast DNS does not work {where} ({error.strerror or 'nothing came back'})."
-        return [Finding(problem, _multicast_advice(error, address), stops)]
+        problem = f"Multicast DNS does not work inside this machine ({error.strerror or 'nothing came back'})."
+        advice = "Check that the loopback interface is up and that no firewall drops UDP to 224.0.0.251."
+        return [Finding(problem, advice, stops=True)]
     return []
 
 
-def _multicast_advice(error: OSError, address: str) -> str:
-    if sys.platform == "darwin" and error.errno == errno.EHOSTUNREACH:
-        return (
-            "Open System Settings, Privacy & Security, Local Network, and allow the app that Pomona runs in; if it is "
-            "allowed, switch it off and on again."
-        )
-    if address == LOOPBACK:
-        return "Check that the loopback interface is up and that no firewall drops UDP to 224.0.0.251."
-    return "Check that no firewall drops UDP to 224.0.0.251, and that the access point does not isolate its clients."
+def check_local_network() -> list[Finding]:
+    """Whether other machines can be found, and if not, whether a permission or the network is to blame."""
+    folder = data_folder()
+    paired = TrustStore(folder).paired if folder.is_dir() else ()
+    verdict = judge(look([address for node in paired for address in node.addresses]))
+    if verdict in {Verdict.WORKS, Verdict.NO_NETWORK, Verdict.NOBODY_ANSWERED}:
+        return []
+    return [Finding(*advice(verdict), stops=False)]
 
 
 def _hear_ourselves(address: str) -> None:

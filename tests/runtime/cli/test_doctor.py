@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from discovery.interfaces import lan_addresses
+from discovery.local_network import Seen
 from resources.node import Battery
 from resources.processes import orphan_workers
 from resources.survey import MacPower
@@ -26,6 +27,7 @@ from runtime.cli.doctor import (
     DoctorOptions,
     Finding,
     check_disk,
+    check_local_network,
     check_mdns_port,
     check_model,
     check_multicast,
@@ -86,13 +88,13 @@ def test_a_port_that_one_may_not_have_is_found():
 
 
 def test_multicast_inside_this_machine_works():
-    assert check_multicast(LOOPBACK, stops=True) == []
+    assert check_multicast() == []
     assert check_mdns_port() == []
 
 
 @own_network
 def test_no_multicast_is_found():
-    (finding,) = apart("-n", "found = check_multicast(LOOPBACK, stops=True)")  # a new namespace's loopback is down
+    (finding,) = apart("-n", "found = check_multicast()")  # a new namespace's loopback is down
     assert finding.stops
     assert "Multicast DNS does not work inside this machine" in finding.problem
     assert "loopback" in finding.advice
@@ -105,16 +107,20 @@ def test_an_mdns_port_that_someone_keeps_is_found():
     assert "5353" in finding.problem
 
 
-def test_a_silent_network_is_found_and_stops_nothing(monkeypatch):
-    def denied(_address):
-        raise OSError(errno.EHOSTUNREACH, "No route to host")
-
-    monkeypatch.setattr(doctor, "_hear_ourselves", denied)
-    monkeypatch.setattr(sys, "platform", "darwin")
-    (finding,) = check_multicast("192.168.1.2", stops=False)
+def test_a_permission_that_is_missing_is_found_and_stops_nothing(monkeypatch, tmp_path):
+    monkeypatch.setenv("POMONA_HOME", str(tmp_path))
+    denied = Seen(("192.168.1.2",), (errno.EHOSTUNREACH,), has_privacy=True, system="denies")
+    monkeypatch.setattr(doctor, "look", lambda _known: denied)
+    (finding,) = check_local_network()
     assert not finding.stops
-    assert "192.168.1.2" in finding.problem
+    assert "macOS does not let Pomona" in finding.problem
     assert "Local Network" in finding.advice
+    assert not list(tmp_path.iterdir())  # it only looked
+
+
+def test_a_network_where_nobody_answers_is_no_trouble(monkeypatch):
+    monkeypatch.setattr(doctor, "look", lambda _known: Seen(("192.168.1.2",), (0,), heard_itself=True))
+    assert check_local_network() == []
 
 
 def test_networks_that_lead_elsewhere():
@@ -256,9 +262,15 @@ def test_what_slows_a_mac_down_is_told_and_stops_nothing():
 
 def test_the_worst_comes_first_and_notes_alone_are_no_failure(monkeypatch, capsys):
     note, stop = Finding("a", "b", stops=False), Finding("c", "d", stops=True)
-    for name in ("check_port", "check_mdns_port", "check_versions", "check_orphans"):
+    for name in (
+        "check_port",
+        "check_mdns_port",
+        "check_multicast",
+        "check_local_network",
+        "check_versions",
+        "check_orphans",
+    ):
         monkeypatch.setattr(doctor, name, lambda *_: [])
-    monkeypatch.setattr(doctor, "check_multicast", lambda *_, stops: [])
     monkeypatch.setattr(doctor, "check_disk", lambda *_: [note])
     assert main(["doctor"], no_window) == 0
     assert capsys.readouterr().out == "Note: a\n  b\n"
