@@ -192,6 +192,12 @@ def many(window: Window) -> None:
     window.show_nodes(samples.many_nodes(16))
 
 
+def about(window: Window) -> None:
+    """What it is, and the way to the licences."""
+    demo(window)
+    window.show_about()
+
+
 def small(window: Window) -> None:
     """The smallest window that is promised."""
     over(window)
@@ -216,6 +222,7 @@ SCENES: tuple[Callable[[Window], None], ...] = (
     running_macs,
     failed,
     many,
+    about,
     small,
 )
 

@@ -40,11 +40,6 @@ _CHAT_BLOCKED = {
     Phase.RUNNING: None,
     Phase.STOPPING: "The session is stopping",
 }
-_ABOUT = (
-    "Pomona runs one language model over several Macs.\n\n"
-    "It uses Qt through PySide6 under the LGPL 3, "
-    "and the fonts Inter and JetBrains Mono under the SIL Open Font License."
-)
 
 
 class Window(QMainWindow):
@@ -231,7 +226,9 @@ class Window(QMainWindow):
 
     def show_about(self) -> None:
         """Say what this is and whose work it stands on."""
-        self._open_box(QMessageBox(QMessageBox.Icon.NoIcon, "About Pomona", _ABOUT, parent=self))
+        from gui.about import AboutDialog  # reads the licences of all that is installed
+
+        AboutDialog(self.appearance.theme, self).open()
 
     def _on_goal_wanted(self, name: str) -> None:
         self.store.choose_goal(cast("Goal", name))

@@ -20,6 +20,7 @@ import msgspec
 from discovery.address import DEFAULT_PORT
 from discovery.beacon import Beacon, NodeIdTaken
 from discovery.interfaces import lan_interfaces, loopback_interfaces
+from resources import starting
 from resources.calibration import StoredCalibrations, shared
 from resources.cpu_share import CpuShare
 from resources.monitor import Monitor
@@ -27,6 +28,7 @@ from resources.probe import probe_machine, snapshot
 from runtime import owner
 from runtime.agent.folder import data_folder, open_home
 from runtime.agent.local import noted
+from runtime.agent.login_item import LoginItem, removed_with
 from runtime.agent.messages import AgentStarted
 from runtime.agent.models.service import ModelService
 from runtime.agent.server import AgentServer, Reach, ServerOptions
@@ -57,6 +59,8 @@ class AgentOptions:
     """Of a controller that this node trusts from the start, as PEM."""
     owned: bool = False
     """Ends when its standard input ends, that is, when whoever started it is gone."""
+    at_login: bool = False
+    """Started by the login item: ends when the app was deleted, and takes the item along."""
 
 
 def run_agent(options: AgentOptions) -> int:
@@ -145,6 +149,11 @@ async def _serve(options: AgentOptions, folder: Path) -> None:
             owned = asyncio.create_task(owner.gone(), name="owner")
             owned.add_done_callback(lambda _: stop.set())
             stack.callback(owned.cancel)
+        if options.at_login:
+            program = Path(starting.launcher()[0])
+            removed = asyncio.create_task(removed_with(program, LoginItem()), name="login item")
+            removed.add_done_callback(lambda _: stop.set())
+            stack.callback(removed.cancel)
         await stop.wait()
         log.info("stopping")
 

@@ -126,6 +126,9 @@ def _parser() -> argparse.ArgumentParser:
     calibrate.add_argument("--json", action="store_true", help="print one JSON object instead of a sentence")
     calibrate.set_defaults(run=_calibrate)
 
+    licences = commands.add_parser("licences", help="whose work is in Pomona, and under which licences")
+    licences.set_defaults(run=_licences)
+
     # Started by Pomona itself.
     commands.add_parser("controller").set_defaults(run=_controller)
     return parser
@@ -152,7 +155,12 @@ def _add_node_commands(commands: argparse._SubParsersAction[_Parser]) -> None:
         "--virtual-cpu", type=_share, metavar="SHARE", help="and this share of one core, as 0.5 (Linux, root)"
     )
     agent.add_argument("--owned", action="store_true", help="end when standard input ends")
+    agent.add_argument("--at-login", action="store_true", help="as the login item starts it: end when the app is gone")
     agent.set_defaults(run=_agent)
+
+    login = commands.add_parser("login", help="share this Mac whenever you log in, or no longer")
+    login.add_argument("action", nargs="?", choices=("on", "off", "status"), default="status", help="status without it")
+    login.set_defaults(run=_login)
 
     nodes = commands.add_parser("nodes", help="which nodes can be used from here, and what each one has")
     nodes.add_argument("--seconds", type=_positive, default=4, metavar="N", help="how long to look (4)")
@@ -251,8 +259,15 @@ def _agent(options: argparse.Namespace, _open_window: OpenWindow) -> int:
             options.virtual_cpu,
             options.trust,
             owned=options.owned,
+            at_login=options.at_login,
         )
     )
+
+
+def _login(options: argparse.Namespace, _open_window: OpenWindow) -> int:
+    from runtime.cli.login import run_login  # a command imports only what it needs
+
+    return run_login(options.action)
 
 
 def _nodes(options: argparse.Namespace, _open_window: OpenWindow) -> int:
@@ -290,6 +305,12 @@ def _calibrate(options: argparse.Namespace, _open_window: OpenWindow) -> int:
     from runtime.cli.calibrate import run_calibrate  # a command imports only what it needs
 
     return run_calibrate(as_json=options.json)
+
+
+def _licences(_options: argparse.Namespace, _open_window: OpenWindow) -> int:
+    from runtime.cli.licences import run_licences  # a command imports only what it needs
+
+    return run_licences()
 
 
 def _controller(_options: argparse.Namespace, _open_window: OpenWindow) -> int:
