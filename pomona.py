@@ -31,11 +31,11 @@ def main() -> int:
             return run_command(words, _open_window)
 
 
-def _open_window(home: Path, model_folder: Path) -> int:
+def _open_window(home: Path, model_folder: Path, *, self_test: bool = False) -> int:
     """Handed down to the commands, which know nothing of the window."""
     from gui.app import run_window
 
-    return run_window(home, model_folder)
+    return run_window(home, model_folder, self_test=self_test)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication
 from gui.appearance import Appearance
 from gui.bridge import LOST_SECONDS, Bridge
 from gui.runner import sentence
+from gui.self_test import SelfTest
 from gui.theme import interface_font, load_fonts
 from gui.window import Window
 
@@ -27,13 +28,14 @@ _CHART_DELAY_MS = 150
 """The plot's library is imported this long after the window is up."""
 
 
-def run_window(home: Path, model_folder: Path, *, ask_before_close: bool = True) -> int:
+def run_window(home: Path, model_folder: Path, *, ask_before_close: bool = True, self_test: bool = False) -> int:
     """Show the window and return when it is closed and everything that it started has ended.
 
     Args:
         home: The folder with this machine's identity and trust.
         model_folder: The MLX model to run.
         ask_before_close: Whether closing asks while a session runs.
+        self_test: Whether the window is used by itself, once; the exit status then says whether there was an answer.
     """
     app = make_application(sys.argv[:1])
     appearance = Appearance()
@@ -41,10 +43,13 @@ def run_window(home: Path, model_folder: Path, *, ask_before_close: bool = True)
     bridge = Bridge(home, model_folder)
     connect(window, bridge)
     quitter = _Quitter(app, window, bridge)
+    test = SelfTest(window) if self_test else None
     previous_hook, sys.excepthook = sys.excepthook, quitter.on_exception
     try:
         bridge.start()
         window.show()
+        if test is not None:
+            test.start()
         QTimer.singleShot(_CHART_DELAY_MS, window.speed.load_chart)
         code = app.exec()
     finally:
@@ -53,7 +58,7 @@ def run_window(home: Path, model_folder: Path, *, ask_before_close: bool = True)
         bridge.shutdown()
         if not bridge.join():
             logger.error("the background thread did not end within %.0f s", LOST_SECONDS)
-    return code
+    return code if test is None else code or test.status
 
 
 def make_application(arguments: list[str]) -> QApplication:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,12 +43,17 @@ def port_holder(port: int) -> str | None:
     return None
 
 
+def age_seconds() -> float:
+    """How long this process has been there, its own start included."""
+    return time.time() - psutil.Process().create_time()
+
+
 def _is_worker(words: Sequence[str]) -> bool:
-    """``python -m pomona worker``, or ``/somewhere/pomona worker``."""
+    """``python -m pomona worker``, or ``/somewhere/pomona worker``, which in an app is ``Pomona``."""
     if "worker" not in words[1:]:
         return False
     front = words[: words.index("worker", 1)]
-    return list(front[-2:]) == ["-m", "pomona"] or front[-1].endswith("/pomona")
+    return list(front[-2:]) == ["-m", "pomona"] or front[-1].lower().endswith("/pomona")
 
 
 def _is_python(process: psutil.Process | None) -> bool:

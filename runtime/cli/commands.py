@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import logging
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from runtime.cli.plan import ImaginedNode
 
-    OpenWindow = Callable[[Path, Path], int]
+    OpenWindow = Callable[..., int]
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
@@ -31,7 +32,10 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str], open_window: OpenWindow) -> int:
-    """Run one command; returns the exit status. ``open_window`` is called where a command wants the window."""
+    """Run one command; returns the exit status.
+
+    ``open_window`` is called with a home and a model folder where a command wants the window, and with ``self_test``.
+    """
     options = _parser().parse_args(arguments)
     try:
         status: int = options.run(options, open_window)
@@ -61,6 +65,9 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--temperature", type=_temperature, default=0.0, metavar="T", help="0 is greedy, and the default")
     demo.add_argument("--seed", type=_natural, metavar="N", help="repeats a random answer")
     demo.add_argument("--json", action="store_true", help="print one JSON object at the end instead of the text")
+    demo.add_argument(
+        "--self-test", action="store_true", help="use the window by itself, once: start, ask, print the answer, quit"
+    )
     demo.set_defaults(run=_demo)
 
     check = commands.add_parser("check", help="compare a split of a model with the whole model, on this machine")
@@ -213,7 +220,7 @@ def _demo(options: argparse.Namespace, open_window: OpenWindow) -> int:
             hops=options.hops,
             as_json=options.json,
         ),
-        open_window,
+        functools.partial(open_window, self_test=True) if options.self_test else open_window,
     )
 
 
