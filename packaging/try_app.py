@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -41,7 +42,7 @@ def still_running(program: Path) -> list[psutil.Process]:
         time.sleep(0.2)
 
 
-def try_app(program: Path) -> dict[str, object]:
+def try_app(program: Path) -> dict[str, Any]:
     """One run of the demo from the bundle; what it found. Raises :class:`SystemExit` with what is wrong."""
     with tempfile.TemporaryDirectory(prefix="pomona-try-") as folder:
         home, scratch = Path(folder, "home"), Path(folder, "tmp")
@@ -64,7 +65,7 @@ def try_app(program: Path) -> dict[str, object]:
             raise SystemExit(f"Files are left: {sorted(map(str, scratch.rglob('*')))}")
         if done.returncode or not done.stdout:
             raise SystemExit(f"The app ended with status {done.returncode}: {done.stdout.decode(errors='replace')}")
-        found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
+        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         found["kept"] = sorted(str(path.relative_to(home)) for path in home.rglob("*") if path.is_file())
         return found
 
