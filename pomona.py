@@ -1,4 +1,4 @@
-"""The front door: ``pomona`` and its commands.
+"""The front door: ``pomona``, which opens the window, and its commands.
 
 Looks at the first word only, so that a worker never imports the window. Also the entry of the frozen app, which starts
 every process of Pomona by the same words (``resources/starting.py``).
@@ -31,7 +31,7 @@ def main() -> int:
             return run_command(words, _open_window)
 
 
-def _open_window(home: Path, model_folder: Path, *, self_test: bool = False) -> int:
+def _open_window(home: Path, model_folder: Path | None, *, self_test: bool = False) -> int:
     """Handed down to the commands, which know nothing of the window."""
     from gui.app import run_window
 

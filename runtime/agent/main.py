@@ -32,6 +32,7 @@ from runtime.agent.login_item import LoginItem, removed_with
 from runtime.agent.messages import AgentStarted
 from runtime.agent.models.service import ModelService
 from runtime.agent.server import AgentServer, Reach, ServerOptions
+from runtime.agent.window_lock import window_is_open
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
     from resources.node import NodeResources
 
 log = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 1.0
+"""Between two looks at whether a window is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,8 @@ class AgentOptions:
     """Ends when its standard input ends, that is, when whoever started it is gone."""
     at_login: bool = False
     """Started by the login item: ends when the app was deleted, and takes the item along."""
+    with_window: bool = False
+    """Ends when no window is open on this machine and no job runs here."""
 
 
 def run_agent(options: AgentOptions) -> int:
@@ -154,8 +160,18 @@ async def _serve(options: AgentOptions, folder: Path) -> None:
             removed = asyncio.create_task(removed_with(program, LoginItem()), name="login item")
             removed.add_done_callback(lambda _: stop.set())
             stack.callback(removed.cancel)
+        if options.with_window:
+            idle = asyncio.create_task(_unneeded(folder, server), name="window")
+            idle.add_done_callback(lambda _: stop.set())
+            stack.callback(idle.cancel)
         await stop.wait()
         log.info("stopping")
+
+
+async def _unneeded(folder: Path, server: AgentServer) -> None:
+    """Return when nobody needs this agent any more."""
+    while window_is_open(folder) or server.busy:  # noqa: ASYNC110  the kernel tells nobody when a lock is let go
+        await asyncio.sleep(_LOOK_SECONDS)
 
 
 def _ports(options: AgentOptions) -> tuple[int, ...]:

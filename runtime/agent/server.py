@@ -96,6 +96,11 @@ class AgentServer:
         """Whether other machines can reach it now."""
         return self._on_network
 
+    @property
+    def busy(self) -> bool:
+        """Whether a job runs here."""
+        return bool(self._jobs)
+
     async def start(self) -> int:
         """Listen; returns the port. Raises :class:`OSError` if it is taken."""
         application = web.Application(middlewares=[self._access.check], client_max_size=BODY_LIMIT_BYTES)

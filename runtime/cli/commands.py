@@ -1,4 +1,7 @@
-"""Reads the command line and calls what does the work. Bad input ends with one plain line and exit status 2."""
+"""Reads the command line and calls what does the work; without a command, that is the window.
+
+Bad input ends with one plain line and exit status 2.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,13 @@ def main(arguments: Sequence[str], open_window: OpenWindow) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="pomona", description="Runs one large language model over several Macs.", allow_abbrev=False)
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=_Parser)
+    parser.set_defaults(run=_window)
+    commands = parser.add_subparsers(
+        title="commands",
+        metavar="COMMAND",
+        parser_class=_Parser,
+        description="Without one, the window opens.",
+    )
 
     demo = commands.add_parser("demo", help="try it on this machine alone: virtual nodes and a small real model")
     demo.add_argument("--headless", action="store_true", help="in this terminal, without a window")
@@ -163,6 +172,9 @@ def _add_node_commands(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     agent.add_argument("--owned", action="store_true", help="end when standard input ends")
     agent.add_argument("--at-login", action="store_true", help="as the login item starts it: end when the app is gone")
+    agent.add_argument(
+        "--with-window", action="store_true", help="end when no window is open on this machine and no model runs"
+    )
     agent.set_defaults(run=_agent)
 
     login = commands.add_parser("login", help="share this Mac whenever you log in, or no longer")
@@ -202,6 +214,12 @@ def _add_links(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     links.add_argument("--json", action="store_true", help="print one JSON list")
     links.set_defaults(run=_links)
+
+
+def _window(_options: argparse.Namespace, open_window: OpenWindow) -> int:
+    from runtime.cli.window import run_window_here  # a command imports only what it needs
+
+    return run_window_here(open_window)
 
 
 def _demo(options: argparse.Namespace, open_window: OpenWindow) -> int:
@@ -267,6 +285,7 @@ def _agent(options: argparse.Namespace, _open_window: OpenWindow) -> int:
             options.trust,
             owned=options.owned,
             at_login=options.at_login,
+            with_window=options.with_window,
         )
     )
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from discovery.home import temporary_home
 from runtime.cli.console import Question, run_console
+from runtime.cli.display import has_display
 from runtime.cli.virtual_nodes import VirtualNodes, virtual_nodes
 from runtime.errors import PomonaError
 from runtime.models.demo import cache_folder, demo_model_folder
@@ -43,7 +43,7 @@ class DemoOptions:
     as_json: bool
 
 
-def run_demo(options: DemoOptions, open_window: Callable[[Path, Path], int]) -> int:
+def run_demo(options: DemoOptions, open_window: Callable[[Path, Path | None], int]) -> int:
     """Run it to the end; everything that it started is gone when it returns. Raises :class:`PomonaError`."""
     nodes = virtual_nodes(options.node_count)
     folder = demo_model_folder(lambda: _note("Preparing the demo model; this happens once."))
@@ -75,13 +75,6 @@ def run_demo(options: DemoOptions, open_window: Callable[[Path, Path], int]) -> 
             return asyncio.run(session)
         except asyncio.CancelledError:  # SIGTERM: run_console has ended everything
             return EXIT_TERMINATED
-
-
-def has_display() -> bool:
-    """Whether a window can be opened here."""
-    if sys.platform == "darwin":
-        return True
-    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
 
 
 def _default_prompt() -> str | None:

@@ -40,7 +40,7 @@ from runtime.cli.doctor import (
 ROOT = Path(__file__).parents[3]
 
 
-def no_window(_home: Path, _folder: Path) -> int:
+def no_window(_home: Path, _folder: Path | None) -> int:
     raise AssertionError("no window was asked for")
 
 
