@@ -23,13 +23,15 @@ from runtime.cluster.messages import (
     ServerMessage,
     Stop,
 )
+from runtime.cluster.running_note import running_session
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
     from pathlib import Path
 
     from runtime.cluster.nodes import KnownNode
+    from runtime.cluster.running_note import RunningNote
     from runtime.engine.orders import HopKind
     from runtime.planning.plan import Plan
 
@@ -38,24 +40,27 @@ log = logging.getLogger(__name__)
 _OPEN_SECONDS = 30.0
 _CLOSE_SECONDS = 15.0
 _KILL_SECONDS = 3.0
+_LOOK_SECONDS = 0.1
 
 _decoder = msgspec.json.Decoder(ServerMessage)
 _encoder = msgspec.json.Encoder()
 
 
 class SessionClient:
-    """One session. The controller ends when :meth:`close` is called, or when this process is gone.
+    """One session. The controller ends when :meth:`close` is called, or, unless it outlives it, with this process.
 
     There is no heartbeat: both ends are on this machine, where a lost process closes its socket at once.
     """
 
     def __init__(
         self,
-        process: asyncio.subprocess.Process,
+        process: asyncio.subprocess.Process | None,
         http: aiohttp.ClientSession,
         socket: aiohttp.ClientWebSocketResponse,
+        gone: Callable[[], bool] = bool,
     ) -> None:
         self._process = process
+        self._gone = gone
         self._http = http
         self._socket = socket
 
@@ -70,6 +75,7 @@ class SessionClient:
         keep_running: bool = True,
         hops: HopKind = "tls",
         folder_on: Sequence[str] | None = None,
+        outlives: bool = False,
     ) -> Self:
         """Start a controller for ``plan`` and connect to it; loading goes on and is told by :meth:`events`.
 
@@ -85,16 +91,14 @@ class SessionClient:
         )
         key = secrets.token_urlsafe(32)
         where = None if folder_on is None else tuple(folder_on)
-        request = SessionRequest(plan, str(model_folder), tuple(nodes), str(home), key, keep_running, hops, where)
+        request = SessionRequest(
+            plan, str(model_folder), tuple(nodes), str(home), key, keep_running, hops, where, outlives
+        )
         http = aiohttp.ClientSession()
         try:
             async with asyncio.timeout(_OPEN_SECONDS):
                 port = await _port_of(process, request)
-                socket = await http.ws_connect(
-                    f"http://127.0.0.1:{port}{SESSION_PATH}",
-                    headers={"Authorization": f"Bearer {key}"},
-                    max_msg_size=FRAME_LIMIT_BYTES,
-                )
+                socket = await _connect(http, port, key)
         except BaseException as error:
             await http.close()
             await _end(process)
@@ -102,6 +106,20 @@ class SessionClient:
                 raise PomonaError("The controller of the model did not start; look at the log.") from error
             raise
         return cls(process, http, socket)
+
+    @classmethod
+    async def attach(cls, home: Path, running: RunningNote) -> Self:
+        """Connect to a session that an earlier front end started. Raises :class:`PomonaError` if it is gone."""
+        http = aiohttp.ClientSession()
+        try:
+            async with asyncio.timeout(_OPEN_SECONDS):
+                socket = await _connect(http, running.port, running.key)
+        except BaseException as error:
+            await http.close()
+            if isinstance(error, aiohttp.ClientError | TimeoutError):
+                raise PomonaError("The model that ran here is gone; start it again.") from error
+            raise
+        return cls(None, http, socket, lambda: running_session(home) is None)
 
     async def send(self, message: ClientMessage) -> None:
         """Say something. Raises :class:`PomonaError` when the controller is gone."""
@@ -127,10 +145,26 @@ class SessionClient:
             await self.send(Stop())
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
-                await self._process.wait()
+                await self._over()
         await self._socket.close()
         await self._http.close()
-        await _end(self._process)
+        if self._process is not None:
+            await _end(self._process)
+
+    async def _over(self) -> None:
+        if self._process is not None:
+            await self._process.wait()
+            return
+        while not self._gone():  # noqa: ASYNC110  nobody tells of the end of another's child
+            await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def _connect(http: aiohttp.ClientSession, port: int, key: str) -> aiohttp.ClientWebSocketResponse:
+    return await http.ws_connect(
+        f"http://127.0.0.1:{port}{SESSION_PATH}",
+        headers={"Authorization": f"Bearer {key}"},
+        max_msg_size=FRAME_LIMIT_BYTES,
+    )
 
 
 async def _port_of(process: asyncio.subprocess.Process, request: SessionRequest) -> int:

@@ -1,7 +1,8 @@
 """The controller process: one running model, and a loopback WebSocket for its front ends.
 
 Started with one JSON line (:class:`SessionRequest`) on standard input; answers with one JSON line that names its port.
-When standard input ends, or a front end says stop, the session ends and with it the process.
+When standard input ends, or a front end says stop, the session ends and with it the process. One that outlives its
+front end goes on until it is told to stop.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
+import os
 import signal
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +33,9 @@ from runtime.cluster.messages import (
     ServerMessage,
     Stop,
 )
+from runtime.cluster.running_note import RunningNote, noted_session
 from runtime.cluster.session import Session
+from runtime.cluster.transcript import Transcript
 from runtime.errors import PomonaError
 from runtime.models.layout import read_layout
 
@@ -72,17 +77,23 @@ async def _serve(request: SessionRequest, layout: ModelLayout) -> None:
     port = await controller.listen()
     sys.stdout.write(_encoder.encode(Opened(port)).decode() + "\n")
     sys.stdout.flush()
-    owned = asyncio.create_task(owner.gone(), name="owner")
-    owned.add_done_callback(lambda _: controller.session.stop())
-    await controller.session.run()
-    owned.cancel()
-    await controller.close()
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(controller.close)
+        if request.outlives:
+            note = RunningNote(port, request.key, os.getpid(), request.model_folder, request.plan, request.nodes)
+            stack.enter_context(noted_session(Path(request.home), note))
+        else:
+            owned = asyncio.create_task(owner.gone(), name="owner")
+            owned.add_done_callback(lambda _: controller.session.stop())
+            stack.callback(owned.cancel)
+        await controller.session.run()
 
 
 class _Controller:
     def __init__(self, request: SessionRequest, layout: ModelLayout) -> None:
         self.session = Session(request, Path(request.model_folder), layout, self._publish)
         self._key = request.key
+        self._transcript = Transcript()
         self._clients: dict[web.WebSocketResponse, asyncio.Queue[ServerMessage | None]] = {}
         self._runner: web.AppRunner | None = None
 
@@ -103,6 +114,7 @@ class _Controller:
         await self._runner.cleanup()
 
     def _publish(self, message: ServerMessage) -> None:
+        self._transcript.take(message)
         for socket, unread in list(self._clients.items()):
             if unread.qsize() < _UNREAD_LIMIT:
                 unread.put_nowait(message)
@@ -117,7 +129,7 @@ class _Controller:
         socket = web.WebSocketResponse(max_msg_size=FRAME_LIMIT_BYTES)
         await socket.prepare(request)
         unread: asyncio.Queue[ServerMessage | None] = asyncio.Queue()
-        for message in self.session.snapshot():
+        for message in (*self.session.snapshot(), *self._transcript.answered()):
             unread.put_nowait(message)
         self._clients[socket] = unread
         sending = asyncio.create_task(_send(socket, unread), name="front end")
@@ -138,6 +150,7 @@ class _Controller:
             return
         match message:
             case Chat():
+                self._transcript.begin(message)
                 await self.session.chat(message)
             case Cancel():
                 await self.session.cancel(message)

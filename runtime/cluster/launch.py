@@ -42,6 +42,8 @@ class SessionRequest(msgspec.Struct, frozen=True):
     folder_on: tuple[str, ...] | None = None
     """Ids of the nodes that may use ``model_folder`` in place if they see it; the others fetch what their layers need.
     None is all of them."""
+    outlives: bool = False
+    """Goes on when the front end that started it is gone, and leaves a note for the next one in ``home``."""
 
 
 @dataclass(frozen=True, slots=True)

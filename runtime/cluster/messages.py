@@ -174,6 +174,16 @@ class Rejected(Message, frozen=True, tag="rejected"):
     reason: str
 
 
+class Answered(Message, frozen=True, tag="answered"):
+    """What was asked and answered before this front end came; an answer that goes on continues as ``Text``."""
+
+    chat: Chat
+    text: str
+    finished: Finished | None = None
+    error: str = ""
+    """Why it was rejected."""
+
+
 class PlanRefused(Message, frozen=True, tag="plan_refused"):
     """The session does not go over to another plan and goes on as it is: why, in one sentence."""
 
@@ -243,6 +253,7 @@ ServerMessage = (
     | Text
     | Finished
     | Rejected
+    | Answered
     | PlanRefused
     | Throughput
     | Statistics
