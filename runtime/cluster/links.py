@@ -11,6 +11,7 @@ import msgspec
 
 from resources.links import NetworkInterface, interface_with, link_name
 from runtime.planning.cost import LinkSpeed, hop_seconds
+from runtime.planning.plan import Link as PlanLink
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -147,3 +148,8 @@ def why_none(names: tuple[str, str], there: MeasuredLinks, back: MeasuredLinks) 
 
 def _plain(address: str) -> str:
     return address.partition("%")[0]
+
+
+def plan_links(pairs: Iterable[NodePair]) -> tuple[PlanLink, ...]:
+    """The links that jobs use, as the planner wants them."""
+    return tuple(PlanLink(*pair.node_ids, pair.chosen.speed) for pair in pairs if pair.chosen is not None)
