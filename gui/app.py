@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication
 
 from gui.appearance import Appearance
 from gui.bridge import LOST_SECONDS, Bridge
+from gui.keeper import Keeper
 from gui.runner import sentence
 from gui.self_test import SelfTest
 from gui.theme import interface_font, load_fonts
@@ -28,20 +29,24 @@ _CHART_DELAY_MS = 150
 """The plot's library is imported this long after the window is up."""
 
 
-def run_window(home: Path, model_folder: Path, *, ask_before_close: bool = True, self_test: bool = False) -> int:
+def run_window(
+    home: Path, model_folder: Path | None, *, ask_before_close: bool = True, self_test: bool = False
+) -> int:
     """Show the window and return when it is closed and everything that it started has ended.
 
     Args:
         home: The folder with this machine's identity and trust.
-        model_folder: The MLX model to run.
+        model_folder: The MLX model to run; None lets the person choose.
         ask_before_close: Whether closing asks while a session runs.
         self_test: Whether the window is used by itself, once; the exit status then says whether there was an answer.
     """
     app = make_application(sys.argv[:1])
     appearance = Appearance()
     window = Window(appearance, ask_before_close=ask_before_close)
-    bridge = Bridge(home, model_folder)
+    keeper = Keeper(window, home)
+    bridge = Bridge(home, keeper.restore() if model_folder is None else model_folder)
     connect(window, bridge)
+    bridge.model_chosen.connect(keeper.keep_model)
     quitter = _Quitter(app, window, bridge)
     test = SelfTest(window) if self_test else None
     previous_hook, sys.excepthook = sys.excepthook, quitter.on_exception
@@ -50,7 +55,7 @@ def run_window(home: Path, model_folder: Path, *, ask_before_close: bool = True,
         window.show()
         if test is not None:
             test.start()
-        QTimer.singleShot(_CHART_DELAY_MS, window.speed.load_chart)
+        QTimer.singleShot(_CHART_DELAY_MS, window.live.load_chart)
         code = app.exec()
     finally:
         sys.excepthook = previous_hook
@@ -77,6 +82,7 @@ def make_application(arguments: list[str]) -> QApplication:
 def connect(window: Window, bridge: Bridge) -> None:
     """Join what the window wants with who can do it."""
     bridge.nodes_changed.connect(window.show_nodes)
+    bridge.links_changed.connect(window.store.set_links)
     bridge.unpaired_changed.connect(window.show_unpaired)
     bridge.pairing_over.connect(window.trust.pairing_over)
     bridge.code_shown.connect(window.trust.code_shown)
@@ -85,12 +91,18 @@ def connect(window: Window, bridge: Bridge) -> None:
     window.trust.code_wanted.connect(bridge.show_code)
     window.trust.code_unwanted.connect(bridge.hide_code)
     window.trust.address_wanted.connect(bridge.add_address)
+    bridge.models_found.connect(window.models.show_models)
+    bridge.model_reading.connect(window.welcome.show_reading)
+    window.models.model_wanted.connect(bridge.choose_model)
+    window.models.models_wanted.connect(bridge.find_models)
     bridge.layout_read.connect(window.show_layout)
+    bridge.session_found.connect(window.adopt_session)
     bridge.session_message.connect(window.receive)
     bridge.checks_read.connect(window.show_checks)
     bridge.check_done.connect(window.show_check_result)
     bridge.trouble.connect(window.show_trouble)
     window.session_wanted.connect(bridge.start_session)
+    window.resplit_wanted.connect(bridge.resplit)
     window.stop_wanted.connect(bridge.stop_session)
     window.check_wanted.connect(bridge.check)
     window.check_cancel_wanted.connect(bridge.cancel_check)

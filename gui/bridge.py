@@ -9,22 +9,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from gui.errands import CheckErrand, TrustErrands
 from gui.runner import SessionRunner, sentence
 from gui.services import real_services
-from runtime.cluster.messages import Cancel, Chat
+from runtime.cluster.messages import Cancel, Chat, Resplit
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Sequence
-    from pathlib import Path
 
     from discovery.address import HostPort
-    from gui.services import Services, Trust
-    from runtime.check.result import CheckResult
+    from gui.services import Services
     from runtime.cluster.nodes import KnownNode, UnpairedNode
     from runtime.planning.plan import Plan
 
@@ -39,10 +39,15 @@ class Bridge(QObject):
 
     Signals:
         nodes_changed: ``tuple[KnownNode, ...]``, all usable nodes.
+        links_changed: ``tuple[NodePair, ...]``, the ways between them, once they are measured.
         unpaired_changed: ``tuple[UnpairedNode, ...]``, those that could be paired.
         pairing_over: ``(node id, trouble)``: the pairing worked if the sentence is empty.
         code_shown: ``(ShownCode or None, trouble)``: this machine's code, or why there is none.
+        models_found: ``tuple[ModelChoice, ...]``, the models on this machine.
+        model_reading: What is being read of a model; empty when it could not be.
+        model_chosen: The folder of the model that is shown now.
         layout_read: ``ModelLayout`` of the model folder.
+        session_found: A ``RunningNote``: an earlier window's session runs; its messages follow.
         session_message: ``ServerMessage``; text at 25 Hz and numbers at 10 Hz at most.
         checks_read: :data:`gui.checks.Known`: what earlier checks of the model found.
         check_done: The ``CheckResult`` of a check, or None if it was cancelled or failed.
@@ -51,17 +56,22 @@ class Bridge(QObject):
     """
 
     nodes_changed = Signal(object)
+    links_changed = Signal(object)
     unpaired_changed = Signal(object)
     pairing_over = Signal(str, str)
     code_shown = Signal(object, str)
+    models_found = Signal(object)
+    model_reading = Signal(str)
+    model_chosen = Signal(str)
     layout_read = Signal(object)
+    session_found = Signal(object)
     session_message = Signal(object)
     checks_read = Signal(object)
     check_done = Signal(object)
     trouble = Signal(str)
     stopped = Signal()
 
-    def __init__(self, home: Path, model_folder: Path, services: Services | None = None) -> None:
+    def __init__(self, home: Path, model_folder: Path | None, services: Services | None = None) -> None:
         super().__init__()
         self._home = home
         self._model_folder = model_folder
@@ -71,7 +81,8 @@ class Bridge(QObject):
         self._running = threading.Event()
         self._runner = SessionRunner(self.session_message.emit)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._checking: asyncio.Task[CheckResult] | None = None
+        self._checks = CheckErrand(self.check_done.emit)
+        self._surveyed: set[tuple[str, str]] = set()
         self._thread = threading.Thread(target=self._run_loop, name="pomona-asyncio", daemon=True)
 
     # Called from the window's thread ------------------------------------------------------------------------------
@@ -84,6 +95,18 @@ class Bridge(QObject):
     def start_session(self, plan: Plan, nodes: Sequence[KnownNode]) -> None:
         """Start ``plan``; what becomes of it arrives as session messages, the last of them ``Failed`` or ``Ended``."""
         self._submit(self._begin_session(plan, tuple(nodes)))
+
+    def resplit(self, plan: Plan, nodes: Sequence[KnownNode]) -> None:
+        """Have the running session go over to ``plan``; session messages tell what becomes of it."""
+        self._submit(self._runner.send(Resplit(plan, tuple(nodes))))
+
+    def choose_model(self, folder: Path | None) -> None:
+        """Read the model in ``folder``, None for the demo's; ``layout_read`` and ``model_chosen`` follow."""
+        self._submit(self._choose(folder))
+
+    def find_models(self) -> None:
+        """Look for models on this machine; ``models_found`` follows."""
+        self._submit(self._find_models())
 
     def stop_session(self) -> None:
         """End the session, also while it still starts."""
@@ -99,23 +122,23 @@ class Bridge(QObject):
 
     def pair(self, node: UnpairedNode, code: str) -> None:
         """Pair with a node; ``pairing_over`` follows."""
-        self._submit(self._pair(node, code))
+        self._submit(self._with_trust(lambda errands: errands.pair(node, code)))
 
     def remove_node(self, node_id: str) -> None:
         """Trust a node no more."""
-        self._submit(self._with_trust(lambda trust: trust.remove(node_id)))
+        self._submit(self._with_trust(lambda errands: errands.trust.remove(node_id)))
 
     def show_code(self) -> None:
         """Show a code on this machine; ``code_shown`` follows."""
-        self._submit(self._show_code())
+        self._submit(self._with_trust(lambda errands: errands.show_code()))
 
     def hide_code(self) -> None:
         """Show none any more."""
-        self._submit(self._hide_code())
+        self._submit(self._with_trust(lambda errands: errands.hide_code()))
 
     def add_address(self, place: HostPort) -> None:
         """Look for a node there from now on."""
-        self._submit(self._with_trust(lambda trust: trust.add_address(place)))
+        self._submit(self._with_trust(lambda errands: errands.trust.add_address(place)))
 
     def check(self, plan: Plan) -> None:
         """Compare ``plan`` with the whole model, on this machine; ``check_done`` follows."""
@@ -123,7 +146,7 @@ class Bridge(QObject):
 
     def cancel_check(self) -> None:
         """End the check."""
-        self._submit(self._end_check())
+        self._submit(self._checks.end())
 
     @property
     def running(self) -> bool:
@@ -169,12 +192,13 @@ class Bridge(QObject):
             await self._stop.wait()
             return
         self._services = services
-        self._spawn(self._read_layout(services))
-        watcher = services.watch(self._home, self.nodes_changed.emit, self.unpaired_changed.emit)
+        self._spawn(self._begin(services))
+        self._spawn(self._find_models())
+        watcher = services.watch(self._home, self._on_nodes, self.unpaired_changed.emit)
         self._spawn(watcher.start())
         await self._stop.wait()
         await self._guarded(self._runner.end())
-        await self._end_check()
+        await self._checks.end()
         await self._runner.all_closed()
         await self._guarded(watcher.close())
 
@@ -201,57 +225,59 @@ class Bridge(QObject):
         else:
             logger.error("event loop: %s", context.get("message"))
 
-    async def _read_layout(self, services: Services) -> None:
-        self.layout_read.emit(await asyncio.to_thread(services.read_layout, self._model_folder))
-        self.checks_read.emit(await asyncio.to_thread(services.known_checks, self._model_folder))
+    def _on_nodes(self, nodes: tuple[KnownNode, ...]) -> None:
+        self.nodes_changed.emit(nodes)
+        places = {(node.resources.node_id, node.host) for node in nodes}
+        if places != self._surveyed and not self._runner.busy:
+            self._surveyed = places
+            self._spawn(self._survey(nodes))
+
+    async def _survey(self, nodes: tuple[KnownNode, ...]) -> None:
+        self.links_changed.emit(await self._ready_services.survey(self._home, nodes))
+
+    async def _begin(self, services: Services) -> None:
+        """Go on with the session that outlived another window; else read the model that was given."""
+        running = await asyncio.to_thread(services.find_session, self._home)
+        if running is None:
+            if self._model_folder is not None:
+                await self._choose(self._model_folder)
+            return
+        await self._choose(Path(running.model_folder))
+        self.session_found.emit(running)
+        self._runner.begin(lambda: services.attach(self._home, running))
+
+    async def _choose(self, folder: Path | None) -> None:
+        services = self._ready_services
+        self.model_reading.emit(folder.name if folder is not None else "the demo model")
+        try:
+            if folder is None:
+                folder = await asyncio.to_thread(services.demo_model)
+            layout = await asyncio.to_thread(services.read_layout, folder)
+        except Exception:
+            self.model_reading.emit("")
+            raise
+        self._model_folder = folder
+        self.layout_read.emit(layout)
+        self.model_chosen.emit(str(folder))
+        self.checks_read.emit(await asyncio.to_thread(services.known_checks, folder))
 
     async def _check(self, plan: Plan) -> None:
-        services = self._services
-        assert services is not None  # the window only checks what it was told of by them
-        result = None
-        self._checking = asyncio.ensure_future(services.check(self._model_folder, plan))
-        try:
-            await asyncio.wait({self._checking})
-            if not self._checking.cancelled():
-                result = self._checking.result()
-        finally:
-            self._checking = None
-            self.check_done.emit(result)
+        assert self._model_folder is not None  # a plan is one of a model
+        await self._checks.run(self._ready_services.check(self._model_folder, plan))
 
-    async def _end_check(self) -> None:
-        if self._checking is not None:
-            self._checking.cancel()
-            await asyncio.wait({self._checking})
+    async def _find_models(self) -> None:
+        self.models_found.emit(await asyncio.to_thread(self._ready_services.find_models, self._home))
+
+    @property
+    def _ready_services(self) -> Services:
+        assert self._services is not None  # the window only wants what it was told of by them
+        return self._services
 
     async def _begin_session(self, plan: Plan, nodes: tuple[KnownNode, ...]) -> None:
-        services = self._services
-        assert services is not None  # the window only starts what it was told of by them
-        self._runner.begin(lambda: services.start_session(plan, self._model_folder, nodes, self._home))
+        services, folder = self._ready_services, self._model_folder
+        assert folder is not None  # a plan is one of a model
+        self._runner.begin(lambda: services.start_session(plan, folder, nodes, self._home))
 
-    async def _with_trust(self, does: Callable[[Trust], Awaitable[None]]) -> None:
-        assert self._services is not None  # the window shows nothing before them
-        await does(self._services.trust(self._home))
-
-    async def _pair(self, node: UnpairedNode, code: str) -> None:
-        try:
-            await self._with_trust(lambda trust: trust.pair(node, code))
-        except PomonaError as error:
-            logger.info("%s", error, exc_info=error)
-            self.pairing_over.emit(node.node_id, str(error))
-        else:
-            self.pairing_over.emit(node.node_id, "")
-
-    async def _show_code(self) -> None:
-        assert self._services is not None  # the window shows nothing before them
-        try:
-            shown = await self._services.trust(self._home).show_code()
-        except PomonaError as error:
-            self.code_shown.emit(None, str(error))
-        else:
-            self.code_shown.emit(shown, "")
-
-    async def _hide_code(self) -> None:
-        try:
-            await self._with_trust(lambda trust: trust.hide_code())
-        except PomonaError as error:  # without an agent there is no code either
-            logger.info("%s", error)
+    async def _with_trust(self, does: Callable[[TrustErrands], Awaitable[None]]) -> None:
+        trust = self._ready_services.trust(self._home)
+        await does(TrustErrands(trust, self.pairing_over.emit, self.code_shown.emit))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gui.formatting import and_words
-from gui.split.view import Tone
+from gui.split.card import Tone
 from runtime.check.result import sentence, split_of
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 from gui.checks import Badge, badge
 from gui.formatting import bytes_words, count_words
 from gui.icons import icon
+from gui.models.chooser import LOCKED
 from gui.session import Phase
-from gui.split.view import Tone, locked_words
+from gui.split.card import Tone
 from gui.theme import ink_on
 from gui.widgets.labels import ElidedLabel, label, set_ink
 from gui.widgets.segmented import Segmented
@@ -61,6 +62,11 @@ class Header(QWidget):
         self._tone = Tone.DIM
         self.title = ElidedLabel("model_name", 20, QFont.Weight.DemiBold)
         self.subtitle = ElidedLabel("model_facts", 12)
+        self.change = QPushButton("Change")
+        self.change.setObjectName("change_model")
+        self.change.setAccessibleName("Choose another model")
+        self.change.setProperty("quiet", True)
+        self.change.setFlat(True)
         self.badge = label("verified", 12, QFont.Weight.Medium)
         self._badge = Badge()
         self.mode = Segmented({"pipeline": "Pipeline", "tensor": "Tensor"}, theme)
@@ -85,7 +91,12 @@ class Header(QWidget):
         for widget in (self.mode, *self.goals.values(), self.start):
             upper.addWidget(widget)
         lower.setSpacing(24)
-        lower.addWidget(self.subtitle, 2, Qt.AlignmentFlag.AlignTop)
+        model = QHBoxLayout()
+        model.setSpacing(10)
+        model.addWidget(self.subtitle, 100)
+        model.addWidget(self.change)
+        model.addStretch(1)
+        lower.addLayout(model, 3)
         lower.addWidget(self.badge, 0, Qt.AlignmentFlag.AlignTop)
         lower.addWidget(self.status, 7)
         column = QVBoxLayout(self)
@@ -103,6 +114,9 @@ class Header(QWidget):
             self.subtitle.setText(f"{count} · {bytes_words(layout.weight_bytes)} weights")
         else:
             self.subtitle.setText("No model yet")
+        self.subtitle.setMaximumWidth(self.subtitle.sizeHint().width())
+        self.change.setVisible(layout is not None)
+        self.change.setToolTip(LOCKED if store.session.active else "Run another model")
         self._show_badge(badge(store.plan, store.checks))
         self._show_mode(store)
         self._show_goals(store)
@@ -139,8 +153,8 @@ class Header(QWidget):
 
     def _show_goals(self, store: Store) -> None:
         reason = None
-        if store.session.active:
-            reason = locked_words(store.session.phase)
+        if store.locked:
+            reason = store.locked
         elif store.mode == "tensor":
             reason = "In tensor mode every node shares every layer"
         elif len(store.nodes) < 2:

@@ -6,16 +6,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
+from PySide6.QtWidgets import QMenu
 
 from gui.appearance import Choice
 from gui.session import Phase
 from gui.split.strip_view import GOAL_NAMES
-from gui.split.view import locked_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from PySide6.QtWidgets import QMenu
 
     from gui.status import Status
     from gui.window import Window
@@ -43,6 +41,8 @@ class Menus:
         self.undo = self._action(edit, "Undo", window.store.undo, QKeySequence.StandardKey.Undo)
         self.redo = self._action(edit, "Redo", window.store.redo, QKeySequence.StandardKey.Redo)
         model = bar.addMenu("&Model")
+        model.addMenu(window.models.menu)
+        model.addSeparator()
         self.start = self._action(model, "Start", window.start_session, "Ctrl+R")
         self.stop = self._action(model, "Stop", window.stop_session, "Ctrl+.")
         model.addSeparator()
@@ -51,10 +51,12 @@ class Menus:
             for goal, key in _GOAL_KEYS.items()
         ]
         self.boundary = self._action(model, "Next Boundary", window.focus_next_boundary, "Ctrl+B")
-        self.check = self._action(model, CHECK, window.check_or_cancel, "Ctrl+K")
+        self.check = self._action(model, CHECK, window.desk.check_or_cancel, "Ctrl+K")
         model.addSeparator()
         self.chat = self._action(model, "Write to the Model", window.chat.focus_input, "Ctrl+L")
-        self.new_chat = self._action(model, "New Chat", window.chat.clear, QKeySequence.StandardKey.New)
+        self.new_chat = self._action(model, "New Chat", window.chat.new_chat, QKeySequence.StandardKey.New)
+        self.regenerate = self._action(model, "Regenerate Answer", window.chat.regenerate, "Ctrl+Shift+R")
+        self.edit_question = self._action(model, "Edit Last Question", window.chat.edit_last, "Ctrl+Shift+E")
         nodes = bar.addMenu("&Nodes")
         self.code = self._action(nodes, "Show Pairing Code…", window.trust.open_code)
         self.address = self._action(nodes, "Add by Address…", window.trust.open_address)
@@ -83,7 +85,7 @@ class Menus:
         _allow(self.stop, None if phase in {Phase.LOADING, Phase.RUNNING} else "No model runs")
         for action in self.goals:
             _allow(action, goal_reason)
-        self._locked = locked_words(phase)
+        self._locked = self._window.store.locked
         self._sync_undo()
 
     def show_unpaired(self, nodes: tuple[UnpairedNode, ...]) -> None:
@@ -110,6 +112,19 @@ class Menus:
             self._action(menu, name.replace("&", "&&"), does)
         if not entries:
             _allow(self._action(menu, nothing, _nothing), nothing)
+
+    def all_actions(self) -> list[QAction]:
+        """Every entry of every menu."""
+        found: list[QAction] = []
+        menus = [action.menu() for action in self._window.menuBar().actions()]
+        while menus:
+            menu = menus.pop()
+            for action in menu.actions() if isinstance(menu, QMenu) else ():
+                if action.menu() is not None:
+                    menus.append(action.menu())
+                elif not action.isSeparator():
+                    found.append(action)
+        return found
 
     def sync_check(self, status: Status, phase: Phase, *, running: bool) -> None:
         """Offer to check the split, or to end the check that runs."""

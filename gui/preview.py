@@ -112,7 +112,7 @@ def best_plan(
         goal=goal,
         context_tokens=setting.context_tokens,
         links=links,
-        pins=Pins(setting.needed & present),
+        pins=Pins(setting.needed & present, setting.left_out & present),
     )
     return verdict if isinstance(verdict, Plan) else verdict.draft
 

@@ -49,6 +49,11 @@ class SessionRunner:
         self._tasks.add(task)
         task.add_done_callback(self._on_done)
 
+    @property
+    def busy(self) -> bool:
+        """Whether a session runs, or is being started or cleaned up."""
+        return bool(self._tasks)
+
     async def send(self, message: ClientMessage) -> None:
         """Say something to the session. Raises :class:`PomonaError` when there is none."""
         if self._session is None:

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from math import sin
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from gui.formatting import GIB, MIB
 from resources.node import NodeResources, Versions
-from runtime.cluster.messages import Finished, LoadProgress, RankHeld, Ready, Throughput
+from runtime.agent.models.choices import ModelChoice
+from runtime.cluster.messages import Finished, LoadProgress, RankHeld, Ready, StageTimes, Statistics, Throughput
 from runtime.cluster.nodes import KnownNode, UnpairedNode
 from runtime.models.cache_layout import LayerCache
 from runtime.models.layer_figures import ModelFigures
 from runtime.models.layout import ModelLayout
 from runtime.models.tensor_mode.refusal import tensor_refusals
+from runtime.planning.from_resources import plan_nodes
+from runtime.planning.plan import Plan, make_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from runtime.cluster.messages import LoadPhase
-    from runtime.planning.plan import Plan
 
 MAC_VERSIONS = Versions("0.1.0", "0.32.4", "0.32.2", "3.12.8", "macOS 26.1")
 
@@ -76,6 +79,15 @@ LARGE_MODEL = ModelLayout(
     layer_active_bytes=(int(1.4 * GIB),) * 3 + (int(0.4 * GIB),) * 58,
     figures=ModelFigures((LayerCache("latent", 1152),) * 61, 14336, 0.5625, "4-bit", 8 / 256),
 )
+
+
+def model_choices() -> tuple[ModelChoice, ...]:
+    """Models on this machine, one of them in parts."""
+    return (
+        ModelChoice("DeepSeek-V3-4bit", Path("models/deepseek"), 61, 19, 103 * GIB, "4 bits"),
+        ModelChoice("Qwen3-30B-A3B-Instruct-2507-MLX-4bit", Path("models/qwen"), 48, 48, 16 * GIB, "4 bits"),
+        ModelChoice("SmolLM2-135M-Instruct", Path("models/smol"), 30, 30, 257 * MIB, "float16"),
+    )
 
 
 def unpaired(*names: str) -> tuple[UnpairedNode, ...]:
@@ -160,6 +172,13 @@ def many_nodes(count: int) -> tuple[KnownNode, ...]:
     )
 
 
+def plan_over(layout: ModelLayout, nodes: Sequence[NodeResources], counts: tuple[int, ...]) -> Plan:
+    """A plan that fits."""
+    made = make_plan(layout, plan_nodes(layout, nodes), counts)
+    assert isinstance(made, Plan)
+    return made
+
+
 def loading(plan: Plan, shares: Sequence[tuple[LoadPhase, float]]) -> Iterator[LoadProgress]:
     """One progress message per rank, with its phase and the part of its bytes that is loaded."""
     ranks = [rank for stage in plan.stages for rank in stage.ranks]
@@ -192,6 +211,31 @@ def throughput(seconds: float, mean: float = 31.0) -> Iterator[Throughput]:
         ramp = min(time / 1.0, 1.0)
         rate = ramp * mean * (1 + 0.07 * sin(time * 1.1) + 0.03 * sin(time * 7.3))
         yield Throughput(time, rate, 0.0, 1)
+
+
+def counters(plan: Plan, seconds: float, mean: float = 31.0) -> Iterator[Statistics]:
+    """Counters of an answer, ten times a second: each stage computes for its layers and waits for the others."""
+    token = 1 / mean
+    for index in range(round(seconds * 10)):
+        steps = round(index / 10 * mean)
+        stages = []
+        for rank, stage in enumerate(plan.stages):
+            busy = token * 0.9 * stage.layer_count / plan.layer_count
+            stages.append(
+                StageTimes(
+                    rank,
+                    stage.ranks[0].node_id,
+                    steps,
+                    steps,
+                    steps * busy,
+                    steps * (token - busy - 0.0008),
+                    steps * 0.0008,
+                    steps * 2304,
+                    min(steps * 23040, stage.ranks[0].kv_bytes),
+                    1,
+                )
+            )
+        yield Statistics(index / 10, tuple(stages))
 
 
 def finished(request_id: str, tokens: int = 57) -> Finished:

@@ -13,9 +13,12 @@ if TYPE_CHECKING:
     from discovery.address import HostPort
     from gui.checks import Known
     from gui.runner import Session
+    from runtime.agent.models.choices import ModelChoice
     from runtime.agent.trust_messages import ShownCode
     from runtime.check.result import CheckResult
+    from runtime.cluster.links import NodePair
     from runtime.cluster.nodes import KnownNode, UnpairedNode
+    from runtime.cluster.running_note import RunningNote
     from runtime.models.layout import ModelLayout
     from runtime.planning.plan import Plan
 
@@ -59,8 +62,17 @@ class Services:
     watch: Callable[[Path, OnNodes, OnUnpaired], Watcher]
     """Of a home folder."""
     trust: Callable[[Path], Trust]
+    find_session: Callable[[Path], RunningNote | None]
+    """One that outlived an earlier window."""
+    attach: Callable[[Path, RunningNote], Awaitable[Session]]
     start_session: Callable[[Plan, Path, Sequence[KnownNode], Path], Awaitable[Session]]
     read_layout: Callable[[Path], ModelLayout]
+    survey: Callable[[Path, Sequence[KnownNode]], Awaitable[tuple[NodePair, ...]]]
+    """Of the ways between nodes; measures those that are not known yet."""
+    find_models: Callable[[Path], tuple[ModelChoice, ...]]
+    """On this machine, those of a home folder's store among them."""
+    demo_model: Callable[[], Path]
+    """Its folder; the first time it has to be made."""
     known_checks: Callable[[Path], Known]
     check: Callable[[Path, Plan], Awaitable[CheckResult]]
 
@@ -71,15 +83,37 @@ def real_services() -> Services:
     from discovery.interfaces import all_interfaces
     from runtime.agent.desk import TrustDesk
     from runtime.agent.folder import open_home
+    from runtime.agent.models.choices import model_choices
     from runtime.check.process import check_in_process
     from runtime.check.records import known
     from runtime.cluster.client import SessionClient
+    from runtime.cluster.link_survey import is_here, survey_links
+    from runtime.cluster.meeting import introduce
     from runtime.cluster.nodes import NodeWatcher
+    from runtime.cluster.running_note import running_session
+    from runtime.models.demo import demo_model_folder
     from runtime.models.planning_layout import read_planning_layout
 
     def watch(home: Path, on_nodes: OnNodes, on_unpaired: OnUnpaired) -> NodeWatcher:
         return NodeWatcher(open_home(home), on_nodes, on_unpaired, browser=partial(Browser, look=all_interfaces))
 
-    # The window does not show yet how a session goes on with other nodes than it was started on.
-    start = partial(SessionClient.start, keep_running=False)
-    return Services(watch, TrustDesk, start, read_planning_layout, known, check_in_process)
+    async def survey(home: Path, nodes: Sequence[KnownNode]) -> tuple[NodePair, ...]:
+        if len(nodes) < 2 or all(is_here(node) for node in nodes):
+            return ()  # nothing to tell of this machine's loopback
+        opened = open_home(home)
+        await introduce(opened, nodes)
+        return await survey_links(opened, nodes)
+
+    return Services(
+        watch=watch,
+        trust=TrustDesk,
+        start_session=partial(SessionClient.start, outlives=True),
+        find_session=running_session,
+        attach=SessionClient.attach,
+        read_layout=read_planning_layout,
+        survey=survey,
+        find_models=model_choices,
+        demo_model=demo_model_folder,
+        known_checks=known,
+        check=check_in_process,
+    )

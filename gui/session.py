@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from runtime.cluster.messages import Ended, Failed, LoadProgress, RankHeld, Ready
+from runtime.cluster.messages import Ended, Failed, LoadProgress, PlanRefused, RankHeld, Ready, Recovering
 
 if TYPE_CHECKING:
-    from runtime.cluster.messages import ServerMessage
+    from runtime.cluster.messages import ServerMessage, UsedLink
     from runtime.planning.plan import Plan
 
 
@@ -23,6 +23,34 @@ class Phase(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """A running session goes over to another plan: because a person wants it, or because something was lost."""
+
+    began_seconds: float
+    reason: str = ""
+    """What was lost, in a sentence; empty if a person wants it."""
+    node_id: str | None = None
+    """Where it was lost."""
+
+    @property
+    def is_loss(self) -> bool:
+        return bool(self.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The end of a change."""
+
+    change: Change
+    seconds: float
+    """How long answers paused."""
+    read_bytes: int
+    """What had to be loaded."""
+    without: str | None = None
+    """The name of the node that has no part any more."""
+
+
+@dataclass(frozen=True, slots=True)
 class SessionState:
     """What is known of the session; ``failure`` stays until the next start or until someone dismisses it."""
 
@@ -31,11 +59,31 @@ class SessionState:
     progress: tuple[LoadProgress, ...] = ()
     """The newest of each rank, in rank order."""
     held: tuple[RankHeld, ...] = ()
+    links: tuple[UsedLink, ...] = ()
+    change: Change | None = None
+    """While the session goes over to another plan."""
+    outcome: Outcome | None = None
+    """Of the newest change."""
+    lost: frozenset[str] = frozenset()
+    """Ids of nodes that the session goes on without."""
+    began_seconds: float = 0.0
+    load_bytes_per_second: float | None = None
+    """Of the node with most to load, when the session started."""
     failure: Failed | None = None
 
     @property
     def active(self) -> bool:
         return self.phase is not Phase.IDLE
+
+    @property
+    def can_change(self) -> bool:
+        """Whether it may go over to another split now."""
+        return (
+            self.phase is Phase.RUNNING
+            and self.change is None
+            and self.plan is not None
+            and self.plan.mode == "pipeline"
+        )
 
     def progress_of(self, node_id: str) -> LoadProgress | None:
         """How far the rank on a node has loaded."""
@@ -44,6 +92,11 @@ class SessionState:
     def held_by(self, node_id: str) -> RankHeld | None:
         """What the rank on a node truly holds."""
         return next((one for one in self.held if one.node_id == node_id), None)
+
+    @property
+    def held_bytes(self) -> dict[str, int]:
+        """What each node holds, by its id."""
+        return {one.node_id: one.held_bytes for one in self.held}
 
     @property
     def loaded_bytes(self) -> int:
@@ -59,27 +112,66 @@ class SessionState:
         )
 
 
-def started(plan: Plan) -> SessionState:
+def started(plan: Plan, now_seconds: float = 0.0) -> SessionState:
     """Someone pressed Start."""
-    return SessionState(Phase.LOADING, plan)
+    return SessionState(Phase.LOADING, plan, began_seconds=now_seconds)
 
 
 def stopping(state: SessionState) -> SessionState:
     """Someone pressed Stop, or cancelled the loading."""
-    return replace(state, phase=Phase.STOPPING) if state.active else state
+    return replace(state, phase=Phase.STOPPING, change=None) if state.active else state
 
 
-def received(state: SessionState, message: ServerMessage) -> SessionState:
+def changing(state: SessionState, now_seconds: float) -> SessionState:
+    """Someone asked for another split of the running model."""
+    return replace(state, change=Change(now_seconds), progress=(), outcome=None)
+
+
+def received(state: SessionState, message: ServerMessage, now_seconds: float = 0.0) -> SessionState:
     """After a message from the controller; messages about answers change nothing here."""
     match message:
         case LoadProgress() if state.active:
             others = [one for one in state.progress if one.rank != message.rank]
             return replace(state, progress=tuple(sorted([*others, message], key=lambda one: one.rank)))
         case Ready() if state.phase in {Phase.LOADING, Phase.RUNNING}:
-            return replace(state, phase=Phase.RUNNING, plan=message.plan, held=message.ranks)
+            return _ready(state, message, now_seconds)
+        case Recovering() if state.phase is Phase.RUNNING:
+            change = Change(now_seconds, message.reason, message.node_id)
+            return replace(state, change=change, progress=(), outcome=None)
+        case PlanRefused() if state.change is not None and not state.change.is_loss:
+            return replace(state, change=None, progress=())
         case Failed():
             return SessionState(failure=message)
         case Ended():
             return SessionState(failure=state.failure)
         case _:
             return state
+
+
+def _ready(state: SessionState, ready: Ready, now_seconds: float) -> SessionState:
+    outcome, rate, lost = state.outcome, state.load_bytes_per_second, state.lost
+    seconds = now_seconds - state.began_seconds
+    if state.phase is Phase.LOADING and seconds > 0:
+        rate = max((one.held_bytes for one in ready.ranks), default=0) / seconds or None
+    if state.change is not None:
+        planned = {rank.node_id for stage in ready.plan.stages for rank in stage.ranks}
+        gone = [one for one in state.held if one.node_id not in planned and one.node_id == state.change.node_id]
+        lost = (lost | {one.node_id for one in gone}) - planned
+        outcome = Outcome(
+            state.change,
+            now_seconds - state.change.began_seconds,
+            sum(one.read_bytes for one in ready.ranks),
+            gone[0].node_name if gone else None,
+        )
+    return replace(
+        state,
+        phase=Phase.RUNNING,
+        plan=ready.plan,
+        held=ready.ranks,
+        links=ready.links,
+        progress=(),
+        change=None,
+        outcome=outcome,
+        load_bytes_per_second=rate,
+        lost=lost,
+    )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gui.formatting import and_words, bytes_words, count_words
+from gui.formatting import and_words, bytes_words, count_words, seconds_words
 from gui.session import Phase
-from gui.split.view import LOCKED, LOCKED_LOADING, Tone
+from gui.split.card import Tone
+from gui.split.view import LOCKED_LOADING
 
 if TYPE_CHECKING:
     from gui.preview import Preview
@@ -24,20 +25,22 @@ class Status:
     can_start: bool = False
 
 
-def status(layout: ModelLayout | None, preview: Preview | None, session: SessionState) -> Status:
-    """The state of the window in one sentence."""
+def status(
+    layout: ModelLayout | None, preview: Preview | None, session: SessionState, *, edited: bool = False
+) -> Status:
+    """The state of the window in one sentence. ``edited``: another split is shown than the one that runs."""
     match session.phase:
         case Phase.LOADING:
             done, total = bytes_words(session.loaded_bytes), bytes_words(session.total_bytes)
             return Status(f"Loading: {done} of {total}. {LOCKED_LOADING}.", Tone.BUSY)
         case Phase.RUNNING:
-            return Status(f"Running on {_names(session)}. {LOCKED}.", Tone.GOOD)
+            return _running(session, preview, edited=edited)
         case Phase.STOPPING:
             return Status("Stopping: waiting until no worker is left.", Tone.BUSY)
         case Phase.IDLE:
             pass
     if layout is None or preview is None:
-        return Status("Reading the model…", Tone.DIM)
+        return Status("Nothing can start yet: choose a model.", Tone.DIM)
     if not preview.shares:
         return Status("Nothing can start yet: no node is in reach.", Tone.DIM)
     if preview.plan is None:
@@ -47,6 +50,26 @@ def status(layout: ModelLayout | None, preview: Preview | None, session: Session
     if preview.mode == "tensor":
         return Status(f"Ready to start: every one of {layers} shared by {ranks}.", Tone.DIM, can_start=True)
     return Status(f"Ready to start: {layers} on {ranks}.", Tone.DIM, can_start=True)
+
+
+def _running(session: SessionState, preview: Preview | None, *, edited: bool) -> Status:
+    where = f"Running on {_names(session)}."
+    change, outcome = session.change, session.outcome
+    if change is not None and change.is_loss:
+        return Status(f"{change.reason} Going on without it: answers pause and go on.", Tone.WARN)
+    if change is not None:
+        return Status("Changing the split: answers pause and go on.", Tone.BUSY)
+    if edited and preview is not None and preview.refusal:
+        return Status(f"{where} This split cannot be applied: {preview.refusal}", Tone.BAD)
+    if edited:
+        return Status(f"{where} The split that is shown is not applied yet.", Tone.WARN)
+    if outcome is not None and outcome.change.is_loss:
+        without = f" without {outcome.without}" if outcome.without else ""
+        return Status(f"{where} It went on{without} after {seconds_words(outcome.seconds)}.", Tone.GOOD)
+    if outcome is not None:
+        read = f"{bytes_words(outcome.read_bytes)} were loaded" if outcome.read_bytes else "nothing had to be loaded"
+        return Status(f"{where} The split changed in {seconds_words(outcome.seconds)}; {read}.", Tone.GOOD)
+    return Status(where, Tone.GOOD)
 
 
 def _names(session: SessionState) -> str:

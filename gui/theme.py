@@ -209,6 +209,20 @@ QPushButton[primary="true"]:disabled {{ background: rgba({veil},{rest / 2}); col
 QPushButton[quiet="true"] {{ background: transparent; color: {theme.dim.name()}; padding: 2px 8px; font-size: 12px; }}
 QPushButton[quiet="true"]:hover {{ background: rgba({veil},{rest}); color: {theme.text.name()}; }}
 QPushButton[quiet="true"]:focus {{ padding: 0 6px; }}
+QPushButton::menu-indicator {{ image: none; width: 0; }}
+QComboBox, QSpinBox, QDoubleSpinBox {{ background: rgba({veil},{rest}); color: {theme.text.name()}; border: 0;
+    border-radius: 6px; padding: 2px 8px; min-height: 18px; selection-background-color: {accent.name()}; }}
+QComboBox:hover, QSpinBox:hover, QDoubleSpinBox:hover {{ background: rgba({veil},{hover}); }}
+QComboBox:focus, QSpinBox:focus, QDoubleSpinBox:focus {{ border: 2px solid {accent.name()}; padding: 0 6px; }}
+QComboBox:disabled {{ color: {theme.dim.name()}; background: rgba({veil},{rest / 2}); }}
+QComboBox::drop-down {{ border: 0; width: 16px; }}
+QComboBox::down-arrow {{ image: none; width: 0; height: 0; }}
+QComboBox QAbstractItemView {{ background: {theme.surface.name()}; color: {theme.text.name()}; border: 0;
+    selection-background-color: {accent.name()}; outline: 0; }}
+QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button {{ width: 0; }}
+QPlainTextEdit#system_prompt {{ background: {theme.window.name()}; border: 1px solid {theme.track.name()};
+    border-radius: 7px; padding: 3px; }}
+QPlainTextEdit#system_prompt:focus {{ border-color: {accent.name()}; }}
 QToolTip {{ background: {theme.raised.name()}; color: {theme.text.name()}; border: 1px solid {theme.track.name()};
     padding: 5px 7px; }}
 QScrollBar:vertical {{ background: transparent; width: 11px; margin: 0; }}

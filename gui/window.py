@@ -8,20 +8,24 @@ from typing import TYPE_CHECKING, cast
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QMainWindow, QMessageBox, QSplitter, QVBoxLayout, QWidget
 
+from gui.chat.compare import Comparison
 from gui.chat.pane import ChatPane
+from gui.closing import CloseQuestion
+from gui.desk import SessionDesk
 from gui.header import Header
 from gui.menus import Menus
+from gui.models.chooser import ModelChooser
+from gui.models.welcome import Welcome
 from gui.nodes.keeper import TrustKeeper
 from gui.nodes.nearby import NearbyStrip
-from gui.plots.speed import SpeedPane
+from gui.plots.live import LivePane
 from gui.session import Phase
 from gui.split.editor import SplitEditor
 from gui.split.strip import PlanStrip
 from gui.status import status
 from gui.store import Store
 from gui.widgets.banner import Banner
-from runtime.check.result import sentence
-from runtime.cluster.messages import Ended, Failed, Finished, Rejected, ServerMessage, Text, Throughput
+from runtime.cluster.messages import Answered, Finished, Rejected, ServerMessage, Statistics, Text, Throughput
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QCloseEvent
@@ -31,8 +35,9 @@ if TYPE_CHECKING:
     from gui.theme import Theme
     from runtime.check.result import CheckResult
     from runtime.cluster.nodes import KnownNode, UnpairedNode
+    from runtime.cluster.running_note import RunningNote
     from runtime.models.layout import ModelLayout
-    from runtime.planning.plan import Goal, Mode, Plan
+    from runtime.planning.plan import Goal, Mode
 
 _CHAT_BLOCKED = {
     Phase.IDLE: "Start the model to chat",
@@ -47,6 +52,7 @@ class Window(QMainWindow):
 
     Signals:
         session_wanted: ``(Plan, tuple[KnownNode, ...])``: start this plan on these nodes.
+        resplit_wanted: ``(Plan, tuple[KnownNode, ...])``: the running session shall go over to this plan.
         stop_wanted: End the session.
         check_wanted: A :class:`runtime.planning.plan.Plan` to compare with the whole model.
         check_cancel_wanted: The check shall end.
@@ -56,6 +62,7 @@ class Window(QMainWindow):
     """
 
     session_wanted = Signal(object, object)
+    resplit_wanted = Signal(object, object)
     stop_wanted = Signal()
     check_wanted = Signal(object)
     check_cancel_wanted = Signal()
@@ -69,7 +76,8 @@ class Window(QMainWindow):
         self.store = Store(self)
         self._ask_before_close = ask_before_close
         self._close_confirmed = False
-        self._question: QMessageBox | None = None
+        self._question = CloseQuestion(self)
+        self._question.confirmed.connect(self.close_now)
         theme = appearance.theme
         self.setWindowTitle("Pomona")
         self.header = Header(theme)
@@ -77,19 +85,25 @@ class Window(QMainWindow):
         self.editor = SplitEditor(theme)
         self.nearby = NearbyStrip(theme)
         self.trust = TrustKeeper(self)
+        self.desk = SessionDesk(self)
         self.strip = PlanStrip(theme)
-        self.speed = SpeedPane(theme)
+        self.welcome = Welcome(theme)
+        self.models = ModelChooser(self)
+        self.live = LivePane(theme)
         self.chat = ChatPane(theme)
+        self.comparison = Comparison(self)
         self._lay_out()
+        self.live.stages.hues = self.live.memory.hues = self.store.hues
         self.menus = Menus(self)
+        self.header.change.setMenu(self.models.menu)
         self._connect()
         self._on_changed()
         self.resize(1180, 820)
         self.setMinimumSize(1000, 690)
 
     def _lay_out(self) -> None:
-        panes = QSplitter(Qt.Orientation.Horizontal)
-        panes.addWidget(self.speed)
+        panes = self.panes = QSplitter(Qt.Orientation.Horizontal)
+        panes.addWidget(self.live)
         panes.addWidget(self.chat)
         panes.setStretchFactor(0, 5)
         panes.setStretchFactor(1, 7)
@@ -112,6 +126,7 @@ class Window(QMainWindow):
         column.setSpacing(4)
         column.addWidget(self.header)
         column.addLayout(strip)
+        column.addWidget(self.welcome, 1)
         column.addWidget(self.editor)
         column.addWidget(self.strip)
         column.addLayout(beside)
@@ -127,17 +142,23 @@ class Window(QMainWindow):
         editor.drag_finished.connect(store.finish_drag)
         editor.drag_cancelled.connect(store.cancel_drag)
         editor.balance_wanted.connect(store.balance)
+        editor.order_wanted.connect(store.move_node)
+        editor.leave_wanted.connect(store.leave_out)
+        editor.return_wanted.connect(store.put_back)
         header.start_wanted.connect(self.start_session)
         header.stop_wanted.connect(self.stop_session)
         header.goal_wanted.connect(self._on_goal_wanted)
         self.strip.context_wanted.connect(store.set_context)
         self.strip.change_wanted.connect(store.apply_change)
         self.strip.node_wanted.connect(store.put_back)
+        self.strip.apply_wanted.connect(self.desk.apply)
+        self.strip.compare_wanted.connect(self.comparison.open)
+        self.strip.revert_wanted.connect(store.revert_pending)
         header.mode_wanted.connect(self._on_mode_wanted)
         self.nearby.pair_wanted.connect(self.trust.open_pairing)
+        self.live.trouble.connect(self.show_trouble)
         self.chat.asked.connect(self.asked)
         self.chat.cancel_wanted.connect(self.cancel_wanted)
-        self.banner.dismissed.connect(store.dismiss_failure)
         self.appearance.theme_changed.connect(self._on_theme_changed)
 
     # From the bridge ----------------------------------------------------------------------------------------------
@@ -159,20 +180,26 @@ class Window(QMainWindow):
         self.store.set_layout(layout)
 
     @Slot(object)
+    def adopt_session(self, running: RunningNote) -> None:
+        """A session that an earlier window started runs."""
+        self.store.adopt_session(running.plan, running.nodes)
+
+    @Slot(object)
     def receive(self, message: ServerMessage) -> None:
         """The controller said something."""
         match message:
             case Throughput():
-                self.speed.add(message)
-            case Text() | Finished() | Rejected():
+                self.live.add(message)
+            case Statistics():
+                self.live.add_counters(message)
+            case Text() | Rejected() | Answered():
                 self.chat.receive(message)
+            case Finished():
+                self.chat.receive(message)
+                self.store.receive(message)
             case _:
                 self.store.receive(message)
-        if isinstance(message, Failed):
-            self.banner.say(message.reason)
-            self.chat.session_over(message.reason)
-        elif isinstance(message, Ended):
-            self.chat.session_over("The session was stopped before the answer was complete.")
+                self.desk.receive(message)
 
     @Slot(object)
     def show_checks(self, known: Known) -> None:
@@ -182,9 +209,7 @@ class Window(QMainWindow):
     @Slot(object)
     def show_check_result(self, result: CheckResult | None) -> None:
         """A check is over; without a result it was cancelled, or its trouble is told otherwise."""
-        self.store.set_checks(self.store.checks.finished(result))
-        if result is not None and not result.identical:
-            self.banner.say(sentence(result))
+        self.desk.show_check_result(result)
 
     @Slot(str)
     def show_trouble(self, words: str) -> None:
@@ -195,27 +220,11 @@ class Window(QMainWindow):
 
     def start_session(self) -> None:
         """Launch the plan that is shown."""
-        plan: Plan | None = self.store.begin_session()
-        if plan is not None:
-            self.banner.say("")
-            if self.store.checks.running is not None:
-                self.check_cancel_wanted.emit()  # the session needs the memory
-            self.session_wanted.emit(plan, self.store.nodes)
+        self.desk.start()
 
     def stop_session(self) -> None:
         """End the session, or give up loading."""
-        if self.store.session.phase in {Phase.LOADING, Phase.RUNNING}:
-            self.store.end_session()
-            self.stop_wanted.emit()
-
-    def check_or_cancel(self) -> None:
-        """Compare the split that is shown with the whole model; or end the check that runs."""
-        if self.store.checks.running is not None:
-            self.check_cancel_wanted.emit()
-        elif (plan := self.store.plan) is not None and not self.store.session.active:
-            self.banner.say("")
-            self.store.set_checks(replace(self.store.checks, running=plan))
-            self.check_wanted.emit(plan)
+        self.desk.stop()
 
     def focus_next_boundary(self) -> None:
         """Give the keyboard to the next boundary, also on a Mac whose Tab key stops at text fields only."""
@@ -240,18 +249,26 @@ class Window(QMainWindow):
 
     def _on_changed(self) -> None:
         store = self.store
-        now = status(store.layout, store.preview, store.session)
+        now = status(store.layout, store.preview, store.session, edited=store.is_edited)
+        self.welcome.setVisible(store.layout is None)
+        self.editor.setVisible(store.layout is not None)
+        self.panes.setVisible(store.layout is not None)
+        self.models.lock(locked=store.session.active)
         self.editor.set_view(store.editor_view)
         self.strip.show_view(store.strip_view)
         self.header.show_store(store, now)
+        running = store.session.plan if store.session.phase is Phase.RUNNING else None
+        self.chat.set_split(" | ".join(map(str, store.running_counts)), running.context_tokens if running else 0)
         self.chat.set_blocked(_CHAT_BLOCKED[store.session.phase])
-        self.speed.set_running(running=store.session.phase is Phase.RUNNING)
+        self.live.show_session(store.session, running=store.session.phase is Phase.RUNNING)
         self.menus.sync(now, store.session.phase, goal_reason=self.header.goal_reason)
         self.menus.show_nodes(store.nodes)
         self.menus.sync_check(now, store.session.phase, running=store.checks.running is not None)
+        self.comparison.follow()
 
     def _on_theme_changed(self, theme: Theme) -> None:
-        for part in (self.header, self.banner, self.editor, self.strip, self.nearby, self.speed, self.chat):
+        upper = (self.header, self.banner, self.welcome, self.editor, self.strip, self.nearby)
+        for part in (*upper, self.live, self.chat):
             part.set_theme(theme)
 
     # Closing ------------------------------------------------------------------------------------------------------
@@ -259,7 +276,7 @@ class Window(QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         if self.store.session.active and self._ask_before_close and not self._close_confirmed:
             event.ignore()
-            self._ask_to_close()
+            self._question.ask()
             return
         event.accept()
         self.trust.close_all()
@@ -269,26 +286,3 @@ class Window(QMainWindow):
         """Close without a question: the system, or the terminal, asked."""
         self._close_confirmed = True
         self.close()
-
-    def _ask_to_close(self) -> None:
-        if self._question is not None:
-            return
-        box = QMessageBox(
-            QMessageBox.Icon.Question, "Pomona", "The model is running. Stop it and close the window?", parent=self
-        )
-        box.setInformativeText("All workers end, and this chat is not kept.")
-        stop = box.addButton("Stop and Close", QMessageBox.ButtonRole.AcceptRole)
-        stop.setObjectName("stop_and_close")
-        box.addButton(QMessageBox.StandardButton.Cancel)
-        box.setDefaultButton(stop)
-        box.accepted.connect(self.close_now)
-        self._question = box
-        self._open_box(box)
-
-    def _open_box(self, box: QMessageBox) -> None:
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.finished.connect(self._on_box_finished)
-        box.open()
-
-    def _on_box_finished(self) -> None:
-        self._question = None

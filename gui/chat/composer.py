@@ -11,12 +11,14 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, 
 from gui.icons import icon
 from gui.theme import ink_on
 from gui.widgets.labels import ElidedLabel, set_ink
+from gui.widgets.meter import Meter
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QFocusEvent, QKeyEvent, QPaintEvent
 
     from gui.theme import Theme
 
+EDITING_HINT = "Enter asks anew and replaces what follows · Esc keeps it"
 HINT = "Enter sends · Shift+Enter for a new line"
 _MAX_LINES = 6
 
@@ -27,18 +29,22 @@ class Composer(QWidget):
     Signals:
         submitted: The person wants to send this text, which may be sent.
         stop_wanted: The person wants the answer to stop.
+        given_up: The person does not want to edit a question any more.
     """
 
     submitted = Signal(str)
     stop_wanted = Signal()
+    given_up = Signal()
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
         self._blocked: str | None = None
         self._answering = False
+        self._editing = False
         self.box = _Box()
         self.box.entered.connect(self._on_enter)
+        self.box.escaped.connect(self._on_escape)
         self.box.focus_changed.connect(self.update)
         self.box.textChanged.connect(self._sync)
         self.button = QPushButton()
@@ -46,6 +52,7 @@ class Composer(QWidget):
         self.button.setProperty("primary", True)
         self.button.clicked.connect(self._on_button)
         self._hint = ElidedLabel("chat_hint", 11)
+        self.meter = Meter("context_meter")
         self._frame = QHBoxLayout()
         self._frame.setContentsMargins(10, 6, 6, 6)
         self._frame.setSpacing(8)
@@ -57,7 +64,8 @@ class Composer(QWidget):
         column.addLayout(self._frame)
         hint_row = QHBoxLayout()
         hint_row.setContentsMargins(3, 0, 3, 0)
-        hint_row.addWidget(self._hint)
+        hint_row.addWidget(self._hint, 1)
+        hint_row.addWidget(self.meter)
         column.addLayout(hint_row)
         self.set_theme(theme)
 
@@ -70,9 +78,22 @@ class Composer(QWidget):
         self._blocked, self._answering = blocked, answering
         self._sync()
 
+    def edit(self, text: str) -> None:
+        """Let the person write an earlier question in other words."""
+        self._editing = True
+        self.box.setPlainText(text)
+        self.box.selectAll()
+        self.box.setFocus()
+        self._sync()
+
+    def set_meter(self, used: int, limit: int) -> None:
+        """How much of the context the chat takes; without a limit there is no meter."""
+        self.meter.show_tokens(used, limit)
+
     def set_theme(self, theme: Theme) -> None:
         """Take another appearance."""
         self._theme = theme
+        self.meter.set_theme(theme)
         set_ink(self.box, theme.text)
         palette = self.box.palette()
         palette.setColor(QPalette.ColorRole.Base, Qt.GlobalColor.transparent)
@@ -90,14 +111,23 @@ class Composer(QWidget):
         self.button.setToolTip(reason or ("Stop the answer" if self._answering else "Send the message (Enter)"))
         glyph = "stop" if self._answering else "send"
         self.button.setIcon(icon(glyph, ink_on(self._theme.accent), self._theme.dim))
-        self._hint.setText(self._blocked or ("The answer can be stopped" if self._answering else HINT))
+        hint = EDITING_HINT if self._editing else HINT
+        self._hint.setText(self._blocked or ("The answer can be stopped" if self._answering else hint))
         set_ink(self._hint, self._theme.dim)
 
     def _on_enter(self) -> None:
         text = self.box.toPlainText().strip()
         if text and self._blocked is None and not self._answering:
+            self._editing = False
             self.box.clear()
             self.submitted.emit(text)
+
+    def _on_escape(self) -> None:
+        if self._editing:
+            self._editing = False
+            self.box.clear()
+            self._sync()
+            self.given_up.emit()
 
     def _on_button(self) -> None:
         if self._answering:
@@ -118,6 +148,7 @@ class _Box(QPlainTextEdit):
     """Grows with its text up to six lines. Enter is a signal, Shift+Enter a new line."""
 
     entered = Signal()
+    escaped = Signal()
     focus_changed = Signal()
 
     def __init__(self) -> None:
@@ -140,6 +171,8 @@ class _Box(QPlainTextEdit):
         plain = not event.modifiers() & Qt.KeyboardModifier.ShiftModifier
         if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and plain:
             self.entered.emit()
+        elif event.key() == Qt.Key.Key_Escape:
+            self.escaped.emit()
         else:
             super().keyPressEvent(event)
 

@@ -1,152 +1,120 @@
-"""The two kinds of turn in a chat: what the person said, and what the model answers."""
+"""The list of a chat's turns. It follows the end of the text only while the end is in view."""
 
 from __future__ import annotations
 
-from math import ceil
-from time import perf_counter
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRectF, Qt, QTimer
+from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from gui.chat.conversation import Exchange, footer_words
-from gui.chat.prose import Prose
-from gui.widgets.labels import label, set_ink
+from gui.chat.answer import Answer
+from gui.chat.question import Question
+from gui.icons import pixmap
+from gui.theme import sized_font
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QPaintEvent, QResizeEvent
 
     from gui.theme import Theme
 
-_LONGEST_PAUSE_MS = 1000
-"""However long a block has become, an answer moves at least this often."""
-WAITING = "Waiting for the first token…"
-_BUBBLE_SHARE = 0.82
-"""A question takes at most this part of the width."""
+_NEAR_BOTTOM = 6
 
 
-class Question(QWidget):
-    """A bubble on the right, as wide as its text."""
-
-    def __init__(self, text: str, theme: Theme) -> None:
-        super().__init__()
-        self._text = text
-        self._bubble = _Bubble(text, theme)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addStretch(1)
-        row.addWidget(self._bubble)
-        self.setObjectName("question")
-        self.setAccessibleName(f"You: {text}")
-
-    def set_theme(self, theme: Theme) -> None:
-        """Take another appearance."""
-        self._bubble.set_theme(theme)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._bubble.fit(self.width() * _BUBBLE_SHARE)
-
-
-class _Bubble(QWidget):
-    def __init__(self, text: str, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
-        self._prose = Prose(theme)
-        self._prose.setPlainText(text)
-        box = QVBoxLayout(self)
-        box.setContentsMargins(12, 8, 12, 8)
-        box.addWidget(self._prose)
-
-    def fit(self, limit: float) -> None:
-        document = self._prose.document()
-        document.setTextWidth(-1)
-        ideal = ceil(document.idealWidth()) + 25
-        self.setFixedWidth(max(min(ideal, int(limit)), 40))
-
-    def set_theme(self, theme: Theme) -> None:
-        self._theme = theme
-        self._prose.set_theme(theme, None)
-        self.update()
-
-    def paintEvent(self, _event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(self._theme.raised)
-        painter.drawRoundedRect(QRectF(self.rect()), 12, 12)
-
-
-class Answer(QWidget):
-    """The model's text over the whole width, with what was measured, or went wrong, beneath it."""
+class Turns(QScrollArea):
+    """Questions and answers, oldest first."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self._shown = Exchange("", "")
-        self._unwritten = ""
-        self._writer = QTimer(self)
-        self._writer.setSingleShot(True)
-        self._writer.timeout.connect(self._write)
-        self._prose = Prose(theme)
-        self._prose.setObjectName("answer_text")
-        self._error = label("answer_error", 12, wrap=True)
-        self._error.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._footer = label("answer_footer", 11)
-        self._footer.setToolTip("TTFT: time from sending the question to the first token of the answer.")
-        box = QVBoxLayout(self)
-        box.setContentsMargins(0, 0, 0, 0)
-        box.setSpacing(4)
-        box.addWidget(self._prose)
-        box.addWidget(self._error)
-        box.addWidget(self._footer)
-        self.setObjectName("answer")
-        self.set_theme(theme)
+        self._follow = True
+        self._words = ""
+        self.setObjectName("chat_turns")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._list = QWidget()
+        self._column = QVBoxLayout(self._list)
+        self._column.setContentsMargins(14, 6, 14, 6)
+        self._column.setSpacing(14)
+        self._column.addStretch(1)
+        self.setWidget(self._list)
+        self._list.setAutoFillBackground(False)
+        self.viewport().setAutoFillBackground(False)
+        bar = self.verticalScrollBar()
+        bar.valueChanged.connect(self._on_scrolled)
+        bar.rangeChanged.connect(self._on_grown)
+        self._jump = QPushButton("Newest", self)
+        self._jump.setObjectName("chat_newest")
+        self._jump.setToolTip("Go to the end and follow it")
+        self._jump.clicked.connect(self.to_end)
+        self._jump.hide()
 
-    @property
-    def text(self) -> str:
-        """What is on the screen, without Markdown's marks."""
-        return self._prose.toPlainText()
+    def add(self, *turns: QWidget) -> None:
+        """Add turns at the end, and go there: the person has just written."""
+        for turn in turns:
+            self._column.addWidget(turn)
+        self.to_end()
+        self.viewport().update()
 
-    @property
-    def footer(self) -> str:
-        return self._footer.text()
+    def clear(self) -> None:
+        """Remove all turns."""
+        while self._column.count() > 1:
+            item = self._column.takeAt(1)
+            widget = item.widget() if item else None
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        self.viewport().update()
 
-    @property
-    def error(self) -> str:
-        return self._error.text()
+    def say(self, words: str | None) -> None:
+        """What is written in the middle while there are no turns."""
+        self._words = words or "Ask the model something"
+        self.viewport().update()
 
-    def show_exchange(self, exchange: Exchange) -> None:
-        """Show more of the same answer."""
-        self._unwritten += exchange.answer[len(self._shown.answer) :]
-        self._shown = exchange
-        if not exchange.open or not self._writer.isActive():
-            self._write()
-        self._prose.setVisible(bool(exchange.answer))
-        self._error.setText(exchange.error or "")
-        self._error.setVisible(exchange.error is not None)
-        waiting = exchange.open and not exchange.answer
-        footer = footer_words(exchange.finished) if exchange.finished else WAITING if waiting else ""
-        self._footer.setText(footer)
-        self._footer.setVisible(bool(footer))
-        if not exchange.open:
-            self.setAccessibleName(f"Model: {self.text} {footer} {exchange.error or ''}".strip())
-
-    def _write(self) -> None:
-        """Write what came; then wait twenty times as long as that took, so that it takes a twentieth of the time."""
-        if not self._unwritten:
-            return
-        start = perf_counter()
-        text, self._unwritten = self._unwritten, ""
-        self._prose.append_markdown(text)
-        self._writer.start(min(round((perf_counter() - start) * 20_000), _LONGEST_PAUSE_MS))
+    def to_end(self) -> None:
+        """Show the end and stay there."""
+        self._follow = True
+        self.verticalScrollBar().setValue(self.verticalScrollBar().maximum())
+        self._jump.hide()
 
     def set_theme(self, theme: Theme) -> None:
         """Take another appearance."""
         self._theme = theme
-        self._unwritten = ""
-        self._prose.set_theme(theme, self._shown.answer)
-        set_ink(self._error, theme.bad)
-        set_ink(self._footer, theme.dim)
-        self.show_exchange(self._shown)
+        for index in range(1, self._column.count()):
+            item = self._column.itemAt(index)
+            widget = item.widget() if item else None
+            if isinstance(widget, Question | Answer):
+                widget.set_theme(theme)
+        self.viewport().update()
+
+    def _on_scrolled(self, value: int) -> None:
+        self._follow = value >= self.verticalScrollBar().maximum() - _NEAR_BOTTOM
+        self._jump.setVisible(not self._follow)
+
+    def _on_grown(self, _low: int, high: int) -> None:
+        if self._follow:
+            self.verticalScrollBar().setValue(high)
+            self._jump.hide()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        size = self._jump.sizeHint()
+        self._jump.setGeometry(
+            (self.width() - size.width()) // 2, self.height() - size.height() - 6, size.width(), size.height()
+        )
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self._column.count() > 1:
+            return
+        painter = QPainter(self.viewport())
+        middle = self.viewport().rect().center()
+        picture = pixmap("chat", self._theme.faint, 28, self.devicePixelRatioF())
+        painter.drawPixmap(middle.x() - 14, middle.y() - 36, picture)
+        painter.setFont(sized_font(12))
+        painter.setPen(self._theme.dim)
+        box = QRectF(16, middle.y(), self.viewport().width() - 32, 40)
+        flags = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap
+        painter.drawText(box, flags, self._words)

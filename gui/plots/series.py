@@ -1,16 +1,19 @@
-"""The samples behind a plot: one minute of them, smoothed a little, and a scale that people can read. No Qt."""
+"""The samples behind a plot: five minutes of them, smoothed a little, and a scale that people can read. No Qt."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 
 WINDOW_SECONDS = 60.0
+"""What is shown, until someone wants to see all that is kept."""
+KEPT_SECONDS = 300.0
 SMOOTH_SECONDS = 1.0
 """A sample counts whole tokens of one second, so slow models jump between two numbers; the mean of as long does not."""
 
 
 class Series:
-    """Samples of the last minute before the newest, or before a later ``now``."""
+    """Samples of the last five minutes before the newest, or before a later ``now``."""
 
     def __init__(self) -> None:
         self._samples: deque[tuple[float, float]] = deque()
@@ -28,7 +31,7 @@ class Series:
             self._recent.popleft()
         mean = sum(recent for _, recent in self._recent) / len(self._recent)
         self._samples.append((time_seconds, mean if value > 0 else 0.0))
-        self.forget_before(time_seconds - WINDOW_SECONDS)
+        self.forget_before(time_seconds - KEPT_SECONDS)
 
     def forget_before(self, time_seconds: float) -> None:
         """Drop what is older, but keep one sample for the line to come in from the edge."""
@@ -53,9 +56,17 @@ class Series:
             values.append(values[-1])
         return times, values
 
-    def peak(self, now_seconds: float) -> float:
-        """The highest value of the last minute."""
-        return max((value for time, value in self._samples if time >= now_seconds - WINDOW_SECONDS), default=0.0)
+    def value_at(self, time_seconds: float) -> float | None:
+        """The value of the sample nearest to a time; None without samples, or for a time before them."""
+        if not self._samples or time_seconds < self._samples[0][0] - SMOOTH_SECONDS:
+            return None
+        index = bisect_left(self._samples, time_seconds, key=lambda sample: sample[0])
+        near = [self._samples[place] for place in (index - 1, index) if 0 <= place < len(self._samples)]
+        return min(near, key=lambda sample: abs(sample[0] - time_seconds))[1]
+
+    def peak(self, now_seconds: float, span_seconds: float = WINDOW_SECONDS) -> float:
+        """The highest value of the last minute, or of so many seconds."""
+        return max((value for time, value in self._samples if time >= now_seconds - span_seconds), default=0.0)
 
 
 def nice_ceiling(peak: float) -> float:

@@ -46,12 +46,12 @@ def paint_pipeline(painter: QPainter, geometry: Geometry, view: EditorView, them
     first = 0
     grips = geometry.grips([sum(view.counts[: index + 1]) for index in range(len(view.counts) - 1)])
     for index, count in enumerate(view.counts):
-        hue, end = theme.hue(index), first + count
+        hue, end = theme.hue(view.cards[index].hue), first + count
         if count:
             segment = QRectF(geometry.bar)
             segment.setLeft(geometry.x_of(first) + (_GAP / 2 if first else 0))
             segment.setRight(geometry.x_of(end) - (_GAP / 2 if end < view.layer_count else 0))
-            _paint_ribbon(painter, geometry, index, segment, theme)
+            _paint_ribbon(painter, geometry, index, segment, hue, theme)
             _paint_segment(painter, geometry, segment, range(first, end), hue, hatched=view.cards[index].hatched)
         else:
             _paint_left_out(painter, geometry, index, grips, hue)
@@ -65,13 +65,15 @@ def paint_tensor(painter: QPainter, geometry: Geometry, view: EditorView, theme:
     part = bar.width() / max(len(view.cards), 1)
     for index in range(len(view.cards)):
         segment = QRectF(bar.left() + index * part, bar.top(), part, bar.height())
-        _paint_ribbon(painter, geometry, index, segment.adjusted(_GAP / 2, 0, -_GAP / 2, 0), theme)
+        hue = theme.hue(view.cards[index].hue)
+        _paint_ribbon(painter, geometry, index, segment.adjusted(_GAP / 2, 0, -_GAP / 2, 0), hue, theme)
     clip = QPainterPath()
     clip.addRoundedRect(bar, _RADIUS, _RADIUS)
     painter.save()
     painter.setClipPath(clip)
     for index in range(len(view.cards)):
-        painter.fillRect(QRectF(bar.left(), bar.top() + index * stripe, bar.width(), stripe - 1), theme.hue(index))
+        hue = theme.hue(view.cards[index].hue)
+        painter.fillRect(QRectF(bar.left(), bar.top() + index * stripe, bar.width(), stripe - 1), hue)
     painter.restore()
     _paint_cells(painter, geometry, range(1, view.layer_count), QColor(0, 0, 0, 38))
 
@@ -126,7 +128,9 @@ def _paint_count(painter: QPainter, segment: QRectF, layers: range, ink: QColor)
         painter.drawText(segment, _CENTER, count)
 
 
-def _paint_ribbon(painter: QPainter, geometry: Geometry, index: int, segment: QRectF, theme: Theme) -> None:
+def _paint_ribbon(
+    painter: QPainter, geometry: Geometry, index: int, segment: QRectF, hue: QColor, theme: Theme
+) -> None:
     card = geometry.card(index)
     left, right = geometry.ribbon_foot(index)
     top, foot = segment.bottom() + 4, geometry.card(0).top() - 1
@@ -139,7 +143,6 @@ def _paint_ribbon(painter: QPainter, geometry: Geometry, index: int, segment: QR
     path.lineTo(right, foot)
     path.cubicTo(right, middle, segment.right(), middle, segment.right(), top)
     path.closeSubpath()
-    hue = theme.hue(index)
     gradient = QLinearGradient(0, top, 0, card.top())
     gradient.setColorAt(0, faded(hue, 0.42 if theme.dark else 0.36))
     gradient.setColorAt(1, faded(hue, 0.10 if card.top() <= foot + 2 else 0.42))

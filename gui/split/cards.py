@@ -1,42 +1,65 @@
-"""A node's card: name, chip, how much memory the model takes, and whether that fits, in words and shape."""
+"""A node's card as a widget: it can be dragged, has the keyboard, and a menu of what can be done with its node."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, QPen
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QPainter
+from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
-from gui.split.view import CardView, Glyph, Tone
-from gui.theme import faded, sized_font
+from gui.split.card_painter import CardPainter
 
 if TYPE_CHECKING:
-    from PySide6.QtGui import QPaintEvent
+    from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QMouseEvent, QPaintEvent, QResizeEvent
 
+    from gui.split.card import CardView
     from gui.theme import Theme
 
-_RADIUS = 10.0
-_PADDING = 14.0
-_ROOMY = 190.0
-"""From this width on a card has room for whole sentences."""
-_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_MORE_SIZE = 22
+_HINT = "Drag the card to change the order of the nodes, or press Alt with an arrow key. Delete leaves it out."
 
 
 class NodeCard(QWidget):
-    """Paints one :class:`CardView`; a widget of its own for its tooltip and its name in assistive technology."""
+    """Paints one :class:`CardView`.
+
+    Signals:
+        dragged: The middle of the card was dragged to this point of the parent.
+        dropped: The card was let go.
+        cancelled: Esc was pressed while it was dragged.
+        moved: By so many places, wanted by key or menu.
+        leave_wanted: The node shall take no part.
+        return_wanted: The node shall take part again.
+    """
+
+    dragged = Signal(QPoint)
+    dropped = Signal()
+    cancelled = Signal()
+    moved = Signal(int)
+    leave_wanted = Signal()
+    return_wanted = Signal()
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._view: CardView | None = None
         self._hue = QColor()
         self._theme: Theme | None = None
-        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents, on=False)
+        self._grabbed: QPoint | None = None
+        self._dragging = False
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.more = QPushButton("⋯", self)
+        self.more.setProperty("quiet", True)
+        self.more.setFlat(True)
+        self.more.setFixedSize(_MORE_SIZE + 6, _MORE_SIZE)
+        self.more.clicked.connect(self._on_more)
 
     @property
     def view(self) -> CardView | None:
         return self._view
+
+    @property
+    def dragging(self) -> bool:
+        return self._dragging
 
     def show_card(self, view: CardView, hue: QColor, theme: Theme) -> None:
         """Show another state; paints only when something changed."""
@@ -44,161 +67,112 @@ class NodeCard(QWidget):
             return
         self._view, self._hue, self._theme = view, hue, theme
         self.setObjectName(f"card_{view.node_id}")
-        self.setToolTip(view.tooltip)
+        self.setToolTip(view.tooltip if view.locked else f"{view.tooltip}\n{_HINT}")
         self.setAccessibleName(view.name)
-        self.setAccessibleDescription(
-            ". ".join(part for part in (view.chip, view.layers, f"{view.number} {view.unit}", view.words) if part)
-        )
+        said = (view.chip, view.layers, f"{view.number} {view.unit}", view.words, view.link)
+        self.setAccessibleDescription(". ".join(part for part in said if part))
+        self.more.setObjectName(f"more_{view.node_id}")
+        self.more.setAccessibleName(f"More of {view.name}")
+        self.more.setToolTip(f"What can be done with {view.name}")
         self.update()
+
+    def menu(self) -> QMenu | None:
+        """What can be done with this node now; None before it shows one."""
+        view = self._view
+        if view is None:
+            return None
+        menu = QMenu(self)
+        menu.setToolTipsVisible(True)
+        entries = (
+            ("Move Left", lambda: self.moved.emit(-1), view.locked or ("It is the first" if view.is_first else "")),
+            ("Move Right", lambda: self.moved.emit(1), view.locked or ("It is the last" if view.is_last else "")),
+            ("Put Back In", self.return_wanted.emit, view.locked)
+            if view.is_out
+            else ("Leave Out", self.leave_wanted.emit, view.locked or view.needed_words),
+        )
+        for text, does, reason in entries:
+            action = menu.addAction(text)
+            action.triggered.connect(does)
+            action.setEnabled(not reason)
+            action.setToolTip(reason)
+        return menu
 
     def sizeHint(self) -> QSize:
         return QSize(220, 146)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.more.move(self.width() - self.more.width() - 5, self.height() - self.more.height() - 5)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         if self._view is None or self._theme is None:
             return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        _CardPainter(painter, QRectF(self.rect()), self._view, self._hue, self._theme).paint()
+        CardPainter(
+            painter, QRectF(self.rect()), self._view, self._hue, self._theme, focused=self.hasFocus() or self._dragging
+        ).paint()
 
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() is Qt.MouseButton.LeftButton and self._view is not None and not self._view.locked:
+            self._grabbed = event.position().toPoint()
 
-class _CardPainter:
-    """One pass over a card, from top to bottom."""
-
-    def __init__(self, painter: QPainter, rect: QRectF, view: CardView, hue: QColor, theme: Theme) -> None:
-        self.painter, self.rect, self.view, self.theme = painter, rect, view, theme
-        self.hue = faded(hue, 0.45) if view.faded else hue
-        self.roomy = rect.width() >= _ROOMY
-        self.low = rect.height() < 120
-        padding = _PADDING if rect.width() >= 120 else 9.0
-        self.left, self.width = rect.left() + padding, rect.width() - 2 * padding
-
-    def paint(self) -> None:
-        rows = (10.0, 27.0, 43.0, 69.0, 77.0) if self.low else (12.0, 32.0, 52.0, 90.0, 102.0)
-        self._frame()
-        self._name(rows[0])
-        self._text(self.view.chip, self.left, rows[1], self.width, sized_font(11), self.theme.dim)
-        self._figure(rows[2])
-        self._bar(QRectF(self.left, rows[3], self.width, 6 if self.low else 8))
-        self._words(rows[4])
-        if not self.low:
-            small = sized_font(11)
-            fits = QFontMetricsF(small).horizontalAdvance(self.view.detail) <= self.width
-            detail = self.view.detail if fits else self.view.short_detail
-            self._text(detail, self.left, 120, self.width, small, self.theme.dim)
-
-    def _frame(self) -> None:
-        view, theme = self.view, self.theme
-        outline = QRectF(self.rect).adjusted(0.75, 0.75, -0.75, -0.75)
-        self.painter.setBrush(theme.surface)
-        self.painter.setPen(QPen(theme.bad if view.outlined else theme.line, 1.5 if view.outlined else 1))
-        self.painter.drawRoundedRect(outline, _RADIUS, _RADIUS)
-
-    def _name(self, top: float) -> None:
-        view, theme = self.view, self.theme
-        self.painter.setPen(Qt.PenStyle.NoPen)
-        self.painter.setBrush(self.hue)
-        self.painter.drawEllipse(QPointF(self.left + 4, top + 10), 4, 4)
-        small = sized_font(11)
-        layers = view.layers if self.roomy else ""
-        taken = QFontMetricsF(small).horizontalAdvance(layers) + 8 if layers else 0.0
-        self._text(layers, self.left, top, self.width, small, theme.dim, align=_RIGHT, height=20)
-        strong = sized_font(13 if not self.low else 12, QFont.Weight.DemiBold)
-        color = theme.dim if view.faded else theme.text
-        self._text(view.name, self.left + 15, top, self.width - 15 - taken, strong, color, height=20)
-
-    def _figure(self, top: float) -> None:
-        view, theme = self.view, self.theme
-        size, height = (17, 24.0) if self.low else (22, 32.0)
-        large = sized_font(size, QFont.Weight.DemiBold)
-        color = theme.dim if view.faded else theme.text
-        self._text(view.number, self.left, top, self.width, large, color, height=height)
-        start = QFontMetricsF(large).horizontalAdvance(view.number) + 5
-        small = sized_font(11)
-        room = self.width - start
-        unit = view.unit if QFontMetricsF(small).horizontalAdvance(view.unit) <= room else view.short_unit
-        offset = 3.0 if self.low else 4.5  # the small text stands on the line of the large one
-        self._text(unit, self.left + start, top + offset, room, small, theme.dim, height=height)
-
-    def _bar(self, bar: QRectF) -> None:
-        view, theme = self.view, self.theme
-        clip = QPainterPath()
-        clip.addRoundedRect(bar, bar.height() / 2, bar.height() / 2)
-        self.painter.save()
-        self.painter.setClipPath(clip)
-        self.painter.fillRect(bar, theme.track)
-        left = bar.left()
-        for share, color in ((view.used, theme.faint), (view.own, self.hue), (view.beside, faded(self.hue, 0.5))):
-            # what is there is seen, however little of the bar it fills
-            width = max(share * bar.width(), 2.0) if share > 0 else 0.0
-            self.painter.fillRect(QRectF(left, bar.top(), width, bar.height()), color)
-            left += width
-        self.painter.restore()
-        if view.limit is not None:
-            x = bar.left() + view.limit * bar.width()
-            self.painter.setPen(QPen(theme.bad, 2))
-            self.painter.drawLine(QPointF(x, bar.top() - 4), QPointF(x, bar.bottom() + 4))
-
-    def _words(self, top: float) -> None:
-        view = self.view
-        color = {
-            Tone.GOOD: self.theme.good,
-            Tone.WARN: self.theme.warn,
-            Tone.BAD: self.theme.bad,
-            Tone.DIM: self.theme.dim,
-            Tone.BUSY: self.theme.text,
-        }[view.tone]
-        font = sized_font(11, QFont.Weight.Medium)
-        room = self.width - 16
-        words = view.words if QFontMetricsF(font).horizontalAdvance(view.words) <= room else view.short_words
-        draw_glyph(self.painter, view.glyph, QPointF(self.left + 5, top + 8), color)
-        self._text(words, self.left + 16, top, room, font, color)
-
-    def _text(
-        self,
-        text: str,
-        left: float,
-        top: float,
-        width: float,
-        font: QFont,
-        color: QColor,
-        *,
-        align: Qt.AlignmentFlag = _LEFT,
-        height: float = 16.0,
-    ) -> None:
-        if not text or width <= 0:
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._grabbed is None:
             return
-        elided = QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideRight, width + 0.5)
-        self.painter.setFont(font)
-        self.painter.setPen(color)
-        self.painter.drawText(QRectF(left, top, width + 1, height), align, elided)
+        way = event.position().toPoint() - self._grabbed
+        if self._dragging or way.manhattanLength() > 8:
+            self._dragging = True
+            self.raise_()
+            self.move(self.pos() + way)
+            self.dragged.emit(self.geometry().center())
 
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if event.button() is Qt.MouseButton.LeftButton and self._end_drag():
+            self.dropped.emit()
 
-def draw_glyph(painter: QPainter, glyph: Glyph, center: QPointF, color: QColor) -> None:
-    """Draw a mark about 10 px wide, with its own pen and brush."""
-    pen = QPen(color, 1.7, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap, Qt.PenJoinStyle.RoundJoin)
-    painter.setPen(pen)
-    painter.setBrush(Qt.BrushStyle.NoBrush)
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key, view = event.key(), self._view
+        if key == Qt.Key.Key_Escape and self._end_drag():
+            self.cancelled.emit()
+        elif view is None or self._dragging or not self._obey(key, event.modifiers(), view):
+            event.ignore()
 
-    def at(x: float, y: float) -> QPointF:
-        return center + QPointF(x, y)
+    def _obey(self, key: int, modifiers: Qt.KeyboardModifier, view: CardView) -> bool:
+        """Do what a key wants; False if it wants nothing."""
+        steps = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
+        if key in {Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Menu}:
+            self._on_more()
+        elif view.locked:
+            return False
+        elif modifiers & Qt.KeyboardModifier.AltModifier and key in steps:
+            self.moved.emit(steps[Qt.Key(key)])
+        elif key in {Qt.Key.Key_Delete, Qt.Key.Key_Backspace} and not view.is_out and not view.needed_words:
+            self.leave_wanted.emit()
+        else:
+            return False
+        return True
 
-    match glyph:
-        case Glyph.CHECK:
-            painter.drawPolyline([at(-4, 0), at(-1.2, 3.2), at(4.2, -3.6)])
-        case Glyph.BANG:
-            painter.drawLine(at(0, -4.5), at(0, 0.8))
-            painter.drawPoint(at(0, 4))
-        case Glyph.CROSS:
-            painter.drawLine(at(-3.3, -3.3), at(3.3, 3.3))
-            painter.drawLine(at(-3.3, 3.3), at(3.3, -3.3))
-        case Glyph.DASH:
-            painter.drawLine(at(-3.5, 0), at(3.5, 0))
-        case Glyph.DOTS:
-            painter.setBrush(color)
-            painter.setPen(Qt.PenStyle.NoPen)
-            for x in (-4.0, 0.0, 4.0):
-                painter.drawEllipse(at(x, 0), 1.3, 1.3)
-        case Glyph.PLAY:
-            painter.setBrush(color)
-            painter.drawPolygon([at(-2.5, -3.6), at(3.6, 0), at(-2.5, 3.6)])
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self._open_menu(event.globalPos())
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.update()
+
+    def _end_drag(self) -> bool:
+        was, self._dragging, self._grabbed = self._dragging, False, None
+        return was
+
+    def _on_more(self) -> None:
+        self._open_menu(self.more.mapToGlobal(QPoint(0, self.more.height())))
+
+    def _open_menu(self, place: QPoint) -> None:
+        menu = self.menu()
+        if menu is not None:
+            menu.aboutToHide.connect(menu.deleteLater)
+            menu.popup(place)

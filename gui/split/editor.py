@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QPainter, QRegion
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -20,6 +20,7 @@ from gui.theme import sized_font
 if TYPE_CHECKING:
     from PySide6.QtGui import QPaintEvent, QResizeEvent
 
+    from gui.split.card import CardView
     from gui.theme import Theme
 
 _EMPTY_TITLE = "Looking for Macs…"
@@ -35,6 +36,9 @@ class SplitEditor(QWidget):
         drag_finished: The boundary was let go, and where it is now counts.
         drag_cancelled: Esc was pressed: where it was before counts.
         balance_wanted: A boundary was double-clicked.
+        order_wanted: ``(node id, place)``: this node shall be at this place in the order of the model.
+        leave_wanted: The node with this id shall take no part.
+        return_wanted: It shall take part again.
     """
 
     drag_started = Signal()
@@ -42,6 +46,9 @@ class SplitEditor(QWidget):
     drag_finished = Signal()
     drag_cancelled = Signal()
     balance_wanted = Signal(int)
+    order_wanted = Signal(str, int)
+    leave_wanted = Signal(str)
+    return_wanted = Signal(str)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -66,7 +73,8 @@ class SplitEditor(QWidget):
         return self._geometry(self.width())
 
     def _geometry(self, width: float) -> Geometry:
-        return Geometry(width, self._view.layer_count, len(self._view.cards))
+        view = self._view
+        return Geometry(width, view.layer_count, len(view.cards), view.has_links)
 
     def set_theme(self, theme: Theme) -> None:
         """Repaint in another appearance."""
@@ -77,10 +85,12 @@ class SplitEditor(QWidget):
         """Show another state."""
         if view == self._view:
             return
-        resized = len(view.cards) != len(self._view.cards)
+        recounted = len(view.cards) != len(self._view.cards)
+        resized = recounted or view.has_links != self._view.has_links
         self._view = view
-        if resized:
+        if recounted:
             self._make_children(len(view.cards))
+        if resized:
             self.updateGeometry()
         self._sync()
 
@@ -97,6 +107,13 @@ class SplitEditor(QWidget):
             handle.cancelled.connect(self.drag_cancelled)
             handle.balance_wanted.connect(self._on_balance_wanted)
             handle.look_changed.connect(self._repaint_bar)
+        for card in self.cards:
+            card.dragged.connect(self._on_card_dragged)
+            card.dropped.connect(self._on_card_dropped)
+            card.cancelled.connect(self._sync)
+            card.moved.connect(self._on_card_moved)
+            card.leave_wanted.connect(self._on_leave_wanted)
+            card.return_wanted.connect(self._on_return_wanted)
         for widget in (*self.cards, *self.handles):
             widget.show()
 
@@ -113,12 +130,49 @@ class SplitEditor(QWidget):
         assert isinstance(handle, BoundaryHandle)
         self.balance_wanted.emit(handle.index)
 
+    def _card(self) -> tuple[int, CardView]:
+        """The card that sends a signal, and its place."""
+        index = self.cards.index(cast("NodeCard", self.sender()))
+        return index, self._view.cards[index]
+
+    def _on_card_dragged(self, middle: QPoint) -> None:
+        """Make room where the card would lie."""
+        index, _card = self._card()
+        target = self.geometry_now.place_at(middle.x(), middle.y())
+        others = [place for place in range(len(self.cards)) if place != index]
+        others.insert(target, index)
+        for place, other in enumerate(others):
+            if other != index:
+                self.cards[other].setGeometry(self.geometry_now.card(place).toAlignedRect())
+
+    def _on_card_dropped(self) -> None:
+        index, card = self._card()
+        middle = self.cards[index].geometry().center()
+        place = self.geometry_now.place_at(middle.x(), middle.y())
+        self._sync()
+        if place != index:
+            self.order_wanted.emit(card.node_id, place)
+
+    def _on_card_moved(self, places: int) -> None:
+        index, card = self._card()
+        place = index + places
+        if 0 <= place < len(self.cards):
+            self.order_wanted.emit(card.node_id, place)
+            self.cards[place].setFocus()
+
+    def _on_leave_wanted(self) -> None:
+        self.leave_wanted.emit(self._card()[1].node_id)
+
+    def _on_return_wanted(self) -> None:
+        self.return_wanted.emit(self._card()[1].node_id)
+
     def _sync(self) -> None:
         """Put the children where the view says."""
         geometry, view = self.geometry_now, self._view
         for index, (widget, card) in enumerate(zip(self.cards, view.cards, strict=True)):
-            widget.setGeometry(geometry.card(index).toAlignedRect())
-            widget.show_card(card, self._theme.hue(index), self._theme)
+            if not widget.dragging:
+                widget.setGeometry(geometry.card(index).toAlignedRect())
+            widget.show_card(card, self._theme.hue(card.hue), self._theme)
         edges = [0, *accumulate(view.counts)]
         grips = geometry.grips(edges[1:-1])
         for index, handle in enumerate(self.handles):

@@ -34,6 +34,8 @@ class Geometry:
     width: float
     layer_count: int
     node_count: int
+    link_row: bool = False
+    """Whether cards have a line for the way to the next node."""
 
     @property
     def bar(self) -> QRectF:
@@ -69,7 +71,7 @@ class Geometry:
 
     @property
     def card_height(self) -> float:
-        return 146.0 if self.rows == 1 else 95.0
+        return (162.0 if self.link_row else 146.0) if self.rows == 1 else 95.0
 
     @property
     def ribbon_height(self) -> float:
@@ -82,6 +84,11 @@ class Geometry:
         left = self.bar.left() + column * (width + CARD_GAP)
         top = self.bar.bottom() + self.ribbon_height + row * (height + CARD_GAP)
         return QRectF(left, top, width, height)
+
+    def place_at(self, x: float, y: float) -> int:
+        """The place in the order of nodes that a card dropped there takes."""
+        middles = [self.card(index).center() for index in range(self.node_count)]
+        return min(range(self.node_count), key=lambda index: abs(middles[index].x() - x) + abs(middles[index].y() - y))
 
     def ribbon_foot(self, index: int) -> tuple[float, float]:
         """Left and right end of where a node's ribbon comes down, at the height of the upper row."""

@@ -24,11 +24,17 @@ class PlanStrip(QWidget):
     """Shows a :class:`StripView`.
 
     Signals:
+        apply_wanted: The running session shall go over to the split that is shown.
+        revert_wanted: The split that runs shall be shown again.
+        compare_wanted: Both splits shall answer the same question.
         context_wanted: So many tokens were chosen.
         change_wanted: A :class:`runtime.planning.plan.Change` was clicked.
         node_wanted: The node with this id is to be put back in.
     """
 
+    apply_wanted = Signal()
+    revert_wanted = Signal()
+    compare_wanted = Signal()
     context_wanted = Signal(int)
     change_wanted = Signal(object)
     node_wanted = Signal(str)
@@ -94,7 +100,7 @@ class PlanStrip(QWidget):
         self.context.setToolTip(
             "Stop to change the context" if view.locked else "Tokens of prompt and answer together to have room for"
         )
-        if (view.changes, view.unused, view.warning) != (before.changes, before.unused, before.warning):
+        if _offers(view) != _offers(before):
             self._show_offers()
         self._ink()
 
@@ -110,6 +116,8 @@ class PlanStrip(QWidget):
                 widget.deleteLater()
         self.buttons, self._words = [], []
         view = self._view
+        if view.edited:
+            self._show_pending(view)
         if view.changes:
             self._say("What helps:")
         for change in view.changes:
@@ -130,6 +138,22 @@ class PlanStrip(QWidget):
             self._say(view.warning)
         if self._words or self.buttons:
             self._offers.addStretch(1)
+
+    def _show_pending(self, view: StripView) -> None:
+        """A split that is not the one that runs: apply it, compare it, or go back."""
+        if view.apply_words:
+            apply = self._offer("Apply", "apply_button")
+            apply.setProperty("primary", True)
+            apply.setToolTip(f"Go over to this split: {view.apply_words}")
+            apply.setAccessibleDescription(view.apply_words)
+            apply.clicked.connect(self.apply_wanted)
+            self._say(view.apply_words)
+            compare = self._offer("Compare…", "compare_button")
+            compare.setToolTip("Ask both splits the same question, one after the other")
+            compare.clicked.connect(self.compare_wanted)
+        revert = self._offer("Back to What Runs", "revert_button")
+        revert.setToolTip("Show the split that runs")
+        revert.clicked.connect(self.revert_wanted)
 
     def _say(self, text: str) -> None:
         words = ElidedLabel(f"offer_words_{len(self._words)}", 12)
@@ -159,3 +183,7 @@ class PlanStrip(QWidget):
         set_ink(self._context_name, theme.dim)
         for words in self._words:
             set_ink(words, theme.warn if self._view.warning else theme.dim)
+
+
+def _offers(view: StripView) -> tuple[object, ...]:
+    return view.changes, view.unused, view.warning, view.edited, view.apply_words

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gui.formatting import rate_words, seconds_words
+from gui.formatting import and_words, bytes_words, count_words, rate_words, seconds_words
 from runtime.planning.plan import Refusal, default_context_tokens
+from runtime.planning.resplit import same_split
 
 if TYPE_CHECKING:
     from gui.arrangement import Arrangement
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from gui.session import SessionState
     from runtime.models.layout import ModelLayout
     from runtime.planning.plan import Change, Goal, Plan, UnusedNode
+    from runtime.planning.resplit import Move
 
 GOAL_NAMES: dict[Goal, str] = {
     "chat": "Fastest Chat",
@@ -22,6 +24,7 @@ GOAL_NAMES: dict[Goal, str] = {
     "room": "Most Room Left",
 }
 _CONTEXTS = tuple(2**power for power in range(9, 21))
+_SEEN_GAIN = 0.005
 _SOURCES = {
     "table": "from the chip's table, nothing was measured",
     "calibrated": "from this node's calibration",
@@ -45,31 +48,68 @@ class StripView:
     """Nodes that the best plan leaves out."""
     warning: str = ""
     locked: bool = False
-    """A session keeps everything as it is."""
+    """A session keeps context and reserve as they are."""
+    edited: bool = False
+    """Another split is shown than the one that runs."""
+    apply_words: str = ""
+    """What applying it would take; empty while it cannot be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How fast one chat was, and with which plan."""
+
+    plan: Plan
+    tokens_per_second: float
 
 
 def strip_view(
-    preview: Preview | None, arrangement: Arrangement, session: SessionState, layout: ModelLayout | None
+    preview: Preview | None,
+    arrangement: Arrangement,
+    session: SessionState,
+    layout: ModelLayout | None,
+    move: Move | None = None,
+    measured: Measured | None = None,
+    *,
+    edited: bool = False,
 ) -> StripView:
     """The strip for a plan and the state of the session."""
     if preview is None or layout is None or not preview.shares:
         return StripView()
-    plan = session.plan if session.active and session.plan else preview.shown
+    plan = session.plan if session.active and session.plan and not edited else preview.shown
     context = arrangement.context_tokens or default_context_tokens(layout)
     contexts = sorted(
         {*(count for count in _CONTEXTS if count <= layout.context_tokens), layout.context_tokens, context}
     )
-    refused = preview.verdict if isinstance(preview.verdict, Refusal) and not session.active else None
+    refused = preview.verdict if isinstance(preview.verdict, Refusal) and (edited or not session.active) else None
     return StripView(
-        speeds=_speeds(plan),
-        tooltip=_tooltip(plan),
+        speeds=_speeds(plan, measured),
+        tooltip=_tooltip(plan, measured),
         contexts=tuple(contexts),
         context_tokens=context,
         changes=refused.changes if refused else (),
         unused=() if session.active or refused else arrangement.unused,
         warning=(plan.warning or "") if plan else "",
         locked=session.active,
+        edited=edited,
+        apply_words=move_words(move) if move is not None else "",
     )
+
+
+def move_words(move: Move) -> str:
+    """``loads 2 layers on Cherry, about 6 s; chats go on``."""
+    parts = [
+        f"{count_words(load.layer_count, 'layer')} on {load.node_name}"
+        if load.layer_count
+        else f"{bytes_words(load.byte_count)} on {load.node_name}"
+        for load in move.loads
+    ]
+    what = f"loads {and_words(parts)}" if len(parts) <= 3 else f"loads layers on {len(parts)} nodes"
+    return f"{what if parts else 'loads nothing'}, about {_about_words(move.seconds)}; chats go on"
+
+
+def _about_words(seconds: float) -> str:
+    return seconds_words(seconds) if seconds >= 59.5 else f"{max(round(seconds), 1)} s"
 
 
 def context_words(tokens: int) -> str:
@@ -77,25 +117,42 @@ def context_words(tokens: int) -> str:
     return f"{tokens // 1024}k" if tokens % 1024 == 0 else str(tokens)
 
 
-def _speeds(plan: Plan | None) -> tuple[tuple[str, str], ...]:
+def _speeds(plan: Plan | None, measured: Measured | None) -> tuple[tuple[str, str], ...]:
     if plan is None or plan.predicted is None:
         return ()
     predicted = plan.predicted
+    chat = rate_words(predicted.chat_tokens_per_second)
+    gain = _gain(plan, measured)
+    if gain is not None:
+        chat += f" {'▲' if gain > 0 else '▼'} {abs(gain):.0%}"
     return (
-        ("One chat", rate_words(predicted.chat_tokens_per_second)),
+        ("One chat", chat),
         ("Many requests", rate_words(predicted.requests_tokens_per_second)),
         ("First token of 1k", seconds_words(predicted.ttft_seconds_1k)),
         ("of 16k", seconds_words(predicted.ttft_seconds_16k)),
     )
 
 
-def _tooltip(plan: Plan | None) -> str:
+def _gain(plan: Plan, measured: Measured | None) -> float | None:
+    """How much faster one chat is predicted to be than with the split that was measured last."""
+    if measured is None or plan.predicted is None or measured.plan.predicted is None:
+        return None
+    if same_split(plan, measured.plan):
+        return None
+    gain = plan.predicted.chat_tokens_per_second / measured.plan.predicted.chat_tokens_per_second - 1
+    return gain if abs(gain) >= _SEEN_GAIN else None
+
+
+def _tooltip(plan: Plan | None, measured: Measured | None) -> str:
     if plan is None:
         return ""
     lines = ["Predicted:"]
     for stage in plan.stages:
         names = " + ".join(rank.node_name for rank in stage.ranks)
         lines.append(f"{names}: {seconds_words_fine(stage.decode_seconds)} a token, {_SOURCES[stage.source]}")
+    if measured is not None:
+        split = " | ".join(str(stage.layer_count) for stage in measured.plan.stages)
+        lines.append(f"Measured with {split}: {rate_words(measured.tokens_per_second)} in one chat")
     return "\n".join(lines)
 
 

@@ -3,92 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import Enum
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from gui.formatting import (
-    bytes_words,
-    count_words,
-    in_unit_words,
-    layers_words,
-    missing_bytes_words,
-    round_bytes_words,
-    split_bytes,
-)
-from gui.preview import Fit
-from gui.session import Phase, SessionState
+from gui.session import Phase
+from gui.split.card_words import card_view
 
 if TYPE_CHECKING:
-    from gui.preview import Preview, Share
-    from runtime.cluster.messages import LoadProgress, RankHeld
+    from collections.abc import Mapping, Sequence
 
-LOCKED = "Stop to move boundaries"
+    from gui.preview import Preview
+    from gui.session import SessionState
+    from gui.split.card import CardView
+    from runtime.cluster.links import NodePair
+
 LOCKED_LOADING = "Cancel to move boundaries"
-_PHASE_WORDS = {
-    "starting": "Starting a worker",
-    "connecting": "Connecting",
-    "loading": "Loading",
-    "warming up": "Warming up",
-    "ready": "Ready, waits for the others",
-}
-
-
-class Tone(Enum):
-    """The colour of a card's line of words; its glyph says the same without colour."""
-
-    GOOD = "good"
-    WARN = "warn"
-    BAD = "bad"
-    DIM = "dim"
-    BUSY = "busy"
-
-
-class Glyph(Enum):
-    """The mark before a card's line of words."""
-
-    CHECK = "check"
-    BANG = "bang"
-    CROSS = "cross"
-    DASH = "dash"
-    DOTS = "dots"
-    PLAY = "play"
-
-
-@dataclass(frozen=True, slots=True)
-class CardView:
-    """One node's card, ready to paint. The bar's parts are fractions of its length."""
-
-    node_id: str
-    name: str
-    chip: str
-    layers: str
-    number: str
-    """The large figure."""
-    unit: str
-    """What follows it, small."""
-    short_unit: str
-    """The same for a card that has no room."""
-    words: str
-    short_words: str
-    glyph: Glyph
-    tone: Tone
-    used: float = 0.0
-    """Memory that other programs hold."""
-    own: float = 0.0
-    """What the model's weights take, or what of them is loaded."""
-    beside: float = 0.0
-    """What its cache and the reserve take."""
-    detail: str = ""
-    """How the large figure comes about, in its unit."""
-    short_detail: str = ""
-    limit: float | None = None
-    """Where memory ends, when the bar goes past it."""
-    outlined: bool = False
-    """Something is wrong with this node."""
-    hatched: bool = False
-    """Its layers do not fit."""
-    faded: bool = False
-    tooltip: str = ""
+LOCKED_CHANGING = "Wait until the split has changed"
+LOCKED_STOPPING = "Wait until the session has stopped"
+LOCKED_TENSOR = "Every node shares every layer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,195 +34,76 @@ class EditorView:
     locked: str | None = None
     """Why boundaries cannot be moved."""
 
+    @property
+    def has_links(self) -> bool:
+        return any(card.link for card in self.cards)
 
-def editor_view(preview: Preview, session: SessionState, layer_count: int) -> EditorView:
+
+def editor_view(
+    preview: Preview,
+    session: SessionState,
+    layer_count: int,
+    links: Sequence[NodePair] = (),
+    hues: Mapping[str, int] | None = None,
+) -> EditorView:
     """The editor for a split and the state of the session."""
     tensor = preview.mode == "tensor"
+    locked = locked_words(session) or (LOCKED_TENSOR if tensor else None)
     counts = tuple(share.layer_count for share in preview.shares)
     return EditorView(
         layer_count=layer_count,
         counts=counts,
         tensor=tensor,
-        cards=tuple(card_view(share, session, tensor=tensor) for share in preview.shares),
-        locked=locked_words(session.phase) or ("Every node shares every layer" if tensor else None),
-    )
-
-
-def locked_words(phase: Phase) -> str | None:
-    """Why a session keeps the boundaries where they are, and what would free them."""
-    if phase is Phase.IDLE:
-        return None
-    return LOCKED_LOADING if phase is Phase.LOADING else LOCKED
-
-
-def card_view(share: Share, session: SessionState, *, tensor: bool = False) -> CardView:
-    """One card: what a node would hold, has loaded, or holds."""
-    node = share.node
-    progress, held = session.progress_of(node.node_id), session.held_by(node.node_id)
-    if session.phase in {Phase.RUNNING, Phase.STOPPING} and held is not None:
-        card = _running_card(share, held, stopping=session.phase is Phase.STOPPING)
-    elif session.active and _takes_part(share, session):
-        card = _loading_card(share, progress, stopping=session.phase is Phase.STOPPING)
-    elif session.failure is not None and session.failure.node_id == node.node_id:
-        card = _failed_card(share, session.failure.reason)
-    else:
-        card = _waiting_card(share, tensor=tensor)
-    return card
-
-
-def _takes_part(share: Share, session: SessionState) -> bool:
-    stages = session.plan.stages if session.plan else ()
-    return any(rank.node_id == share.node.node_id for stage in stages for rank in stage.ranks)
-
-
-def _chip(share: Share) -> str:
-    node = share.node
-    memory = round_bytes_words(node.memory_total_bytes)
-    return f"{node.chip} · {memory} · virtual" if node.virtual else f"{node.chip} · {memory}"
-
-
-def _base_tooltip(share: Share) -> str:
-    node = share.node
-    return (
-        f"{node.name}\n{node.chip}, {node.versions.system}\n"
-        f"{bytes_words(node.memory_available_bytes)} of {round_bytes_words(node.memory_total_bytes)} memory free"
-    )
-
-
-def _bar(share: Share) -> tuple[float, float, float, float | None]:
-    """Fractions of the bar: other programs, weights, cache and reserve, and where memory ends inside the bar."""
-    node = share.node
-    used = max(node.memory_total_bytes - node.memory_available_bytes, 0)
-    scale = max(node.memory_total_bytes, used + share.needed_bytes, 1)
-    limit = node.memory_total_bytes / scale if scale > node.memory_total_bytes else None
-    return used / scale, share.weight_bytes / scale, (share.needed_bytes - share.weight_bytes) / scale, limit
-
-
-def _waiting_card(share: Share, *, tensor: bool) -> CardView:
-    node, fit = share.node, share.fit
-    number, unit = split_bytes(share.needed_bytes)
-    free = round_bytes_words(node.memory_available_bytes)
-    figure = (number, f"{unit} of {free} free", unit)
-    if fit is Fit.UNKNOWN:
-        number, unit = free.split()
-        figure = (number, f"{unit} free", unit)
-    spare = bytes_words(max(node.memory_available_bytes - share.needed_bytes, 0))
-    missing = missing_bytes_words(share.missing_bytes)
-    words, short, glyph, tone = {
-        Fit.FITS: (f"Fits · {spare} spare", "Fits", Glyph.CHECK, Tone.GOOD),
-        Fit.TIGHT: (f"Tight · {spare} spare", "Tight", Glyph.BANG, Tone.WARN),
-        Fit.OVER: (f"Needs {missing} more", f"Needs {missing}", Glyph.CROSS, Tone.BAD),
-        Fit.LEFT_OUT: ("Left out", "Left out", Glyph.DASH, Tone.DIM),
-        Fit.UNKNOWN: ("Cannot take a share", "No share", Glyph.CROSS, Tone.BAD),
-    }[fit]
-    used, own, beside, limit = _bar(share)
-    sums = [in_unit_words(count, unit) for count in (share.weight_bytes, share.kv_bytes, share.reserve_bytes)]
-    parts = (
-        f"{bytes_words(share.weight_bytes)} weights · {bytes_words(share.kv_bytes)} cache · "
-        f"{bytes_words(share.reserve_bytes)} reserve"
-    )
-    if fit is Fit.LEFT_OUT:
-        detail = "Holds no layer, so it takes no part. Drag a boundary to give it some."
-    elif fit is Fit.UNKNOWN:
-        detail = words
-    else:
-        detail = f"{_span(share, tensor=tensor).capitalize()}: {number} {unit} ({parts}). {words}"
-    return CardView(
-        node_id=node.node_id,
-        name=node.name,
-        chip=_chip(share),
-        layers=_count(share, tensor=tensor),
-        number=figure[0],
-        unit=figure[1],
-        short_unit=figure[2],
-        words=words,
-        short_words=short,
-        glyph=glyph,
-        tone=tone,
-        used=used,
-        own=own,
-        beside=beside,
-        detail=f"{sums[0]} weights + {sums[1]} cache + {sums[2]} reserve" if share.weight_bytes else "",
-        short_detail=" + ".join(sums) if share.weight_bytes else "",
-        limit=limit,
-        outlined=fit is Fit.OVER,
-        hatched=fit is Fit.OVER,
-        faded=fit is Fit.LEFT_OUT,
-        tooltip=f"{_base_tooltip(share)}\n{detail}",
-    )
-
-
-def _count(share: Share, *, tensor: bool) -> str:
-    if share.fit in {Fit.LEFT_OUT, Fit.UNKNOWN}:
-        return "no layers" if share.fit is Fit.LEFT_OUT else ""
-    return "all layers" if tensor else count_words(share.layer_count, "layer")
-
-
-def _span(share: Share, *, tensor: bool) -> str:
-    return "its part of every layer" if tensor else layers_words(share.first_layer, share.last_layer)
-
-
-def _loading_card(share: Share, progress: LoadProgress | None, *, stopping: bool) -> CardView:
-    phase = progress.phase if progress else "starting"
-    loaded = progress.loaded_bytes if progress else 0
-    total = progress.total_bytes if progress else share.weight_bytes
-    words = "Stopping" if stopping else _PHASE_WORDS[phase]
-    fraction = min(loaded / total, 1.0) if total else float(phase == "ready")
-    if phase == "loading" and not stopping:
-        words = f"{words} · {fraction:.0%}"
-    number, unit = split_bytes(loaded)
-    ready = phase == "ready" and not stopping
-    return CardView(
-        node_id=share.node.node_id,
-        name=share.node.name,
-        chip=_chip(share),
-        layers=_count(share, tensor=False),
-        number=number,
-        unit=f"{unit} of {bytes_words(total)} loaded",
-        short_unit=f"{unit} loaded",
-        words=words,
-        short_words="Ready" if ready else words,
-        glyph=Glyph.CHECK if ready else Glyph.DOTS,
-        tone=Tone.GOOD if ready else Tone.BUSY,
-        own=fraction,
-        tooltip=f"{_base_tooltip(share)}\n{words}: {bytes_words(loaded)} of {bytes_words(total)}",
-    )
-
-
-def _running_card(share: Share, held: RankHeld, *, stopping: bool) -> CardView:
-    node = share.node
-    number, unit = split_bytes(held.held_bytes)
-    words = "Stopping" if stopping else f"Running · {layers_words(held.first_layer, held.last_layer)}"
-    total = max(node.memory_total_bytes, held.held_bytes, 1)
-    others = max(node.memory_total_bytes - node.memory_available_bytes - held.held_bytes, 0)
-    return CardView(
-        node_id=node.node_id,
-        name=node.name,
-        chip=_chip(share),
-        layers=count_words(held.last_layer - held.first_layer + 1, "layer"),
-        number=number,
-        unit=f"{unit} held",
-        short_unit=f"{unit} held",
-        words=words,
-        short_words="Stopping" if stopping else layers_words(held.first_layer, held.last_layer).capitalize(),
-        glyph=Glyph.DOTS if stopping else Glyph.PLAY,
-        tone=Tone.BUSY if stopping else Tone.GOOD,
-        used=min(others / total, 1.0),
-        own=held.held_bytes / total,
-        tooltip=(
-            f"{_base_tooltip(share)}\n{layers_words(held.first_layer, held.last_layer).capitalize()}: "
-            f"{bytes_words(held.held_bytes)} held, {bytes_words(held.planned_bytes)} planned"
+        cards=tuple(
+            replace(card, hue=(hues or {}).get(card.node_id, index))
+            for index, card in enumerate(_cards(preview, session, links, locked or "", tensor=tensor))
         ),
+        locked=locked,
     )
 
 
-def _failed_card(share: Share, reason: str) -> CardView:
-    return replace(
-        _waiting_card(share, tensor=False),
-        words="The last run failed here",
-        short_words="Failed here",
-        glyph=Glyph.CROSS,
-        tone=Tone.BAD,
-        outlined=True,
-        tooltip=f"{_base_tooltip(share)}\n{reason}",
-    )
+def _cards(
+    preview: Preview, session: SessionState, links: Sequence[NodePair], locked: str, *, tensor: bool
+) -> tuple[CardView, ...]:
+    """One for each node, with the way to the next one that takes part."""
+    shares = preview.shares
+    part = [share.node for share in shares if share.layer_count or tensor]
+    following = {node.node_id: after for node, after in pairwise(part)}
+    cards = []
+    for index, share in enumerate(shares):
+        card = card_view(share, session, tensor=tensor)
+        after = following.get(share.node.node_id)
+        cards.append(
+            replace(
+                card,
+                link=link_words(links, share.node.node_id, after.node_id, after.name) if after is not None else "",
+                is_first=index == 0,
+                is_last=index == len(shares) - 1,
+                is_out=not share.layer_count and not tensor,
+                needed_words="A model needs one node at least" if len(part) < 2 and share.layer_count else "",
+                locked=locked,
+            )
+        )
+    return tuple(cards)
+
+
+def link_words(links: Sequence[NodePair], one: str, other: str, name: str) -> str:
+    """``→ Mac mini: Thunderbolt · 0.4 ms · 3.1 GB/s``; empty if nothing is known of the way."""
+    pair = next((pair for pair in links if set(pair.node_ids) == {one, other}), None)
+    if pair is None:
+        return ""
+    link = pair.chosen
+    if link is None:
+        return f"→ {name}: no link"
+    rate = link.bytes_per_second / 1e9
+    speed = f"{rate:.1f} GB/s" if rate >= 0.1 else f"{rate * 1000:.0f} MB/s"
+    return f"→ {name}: {link.name} · {link.rtt_seconds * 1000:.1f} ms · {speed}"
+
+
+def locked_words(session: SessionState) -> str | None:
+    """Why a session keeps the boundaries where they are, and what would free them; None while they can be moved."""
+    if session.phase is Phase.IDLE or session.can_change:
+        return None
+    if session.phase is Phase.RUNNING:
+        return LOCKED_CHANGING if session.change is not None else LOCKED_TENSOR
+    return LOCKED_LOADING if session.phase is Phase.LOADING else LOCKED_STOPPING

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRectF, Qt, Signal
@@ -13,19 +14,23 @@ from gui.theme import faded
 from gui.widgets.labels import label, set_ink
 
 if TYPE_CHECKING:
-    from PySide6.QtGui import QPaintEvent
+    from collections.abc import Mapping
+
+    from PySide6.QtGui import QColor, QPaintEvent
 
     from gui.theme import Theme
 
 
 class Banner(QWidget):
-    """Hidden while there is nothing to say.
+    """Hidden while there is nothing to say. What can be done about it stands beside it as buttons.
 
     Signals:
         dismissed: The person has read it.
+        action_wanted: The name of the button that was pressed.
     """
 
     dismissed = Signal()
+    action_wanted = Signal(str)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -40,11 +45,16 @@ class Banner(QWidget):
         self._button.setProperty("quiet", True)
         self._button.setFlat(True)
         self._button.clicked.connect(self._on_dismiss)
+        self._actions = QHBoxLayout()
+        self._actions.setSpacing(8)
+        self.buttons: list[QPushButton] = []
+        self._is_bad = True
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 8, 8, 8)
         row.setSpacing(10)
         row.addWidget(self._icon)
         row.addWidget(self._words, 1)
+        row.addLayout(self._actions)
         row.addWidget(self._button)
         self.set_theme(theme)
         self.hide()
@@ -53,8 +63,14 @@ class Banner(QWidget):
     def words(self) -> str:
         return self._words.text()
 
-    def say(self, words: str) -> None:
-        """Show a sentence; an empty one hides the strip."""
+    def say(self, words: str, actions: Mapping[str, str] | None = None, *, bad: bool = True) -> None:
+        """Show a sentence and buttons (texts by name); an empty sentence hides the strip."""
+        for button in self.buttons:
+            button.hide()
+            button.deleteLater()
+        self.buttons = [self._make_button(name, text) for name, text in (actions or {}).items()]
+        self._is_bad = bad
+        self.set_theme(self._theme)
         self._words.setText(words)
         self.setAccessibleName(words)
         self.setVisible(bool(words))
@@ -62,9 +78,20 @@ class Banner(QWidget):
     def set_theme(self, theme: Theme) -> None:
         """Take another appearance."""
         self._theme = theme
-        self._icon.setPixmap(pixmap("warning", theme.bad, 18))
+        self._icon.setPixmap(pixmap("warning", self._ink, 18))
         set_ink(self._words, theme.text)
         self.update()
+
+    @property
+    def _ink(self) -> QColor:
+        return self._theme.bad if self._is_bad else self._theme.warn
+
+    def _make_button(self, name: str, text: str) -> QPushButton:
+        button = QPushButton(text)
+        button.setObjectName(f"banner_{name}")
+        button.clicked.connect(partial(self.action_wanted.emit, name))
+        self._actions.addWidget(button)
+        return button
 
     def _on_dismiss(self) -> None:
         self.say("")
@@ -73,6 +100,6 @@ class Banner(QWidget):
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setBrush(faded(self._theme.bad, 0.13))
-        painter.setPen(QPen(faded(self._theme.bad, 0.55), 1))
+        painter.setBrush(faded(self._ink, 0.13))
+        painter.setPen(QPen(faded(self._ink, 0.55), 1))
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 8, 8)

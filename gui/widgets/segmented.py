@@ -72,7 +72,7 @@ class _Segment(QRadioButton):
     def __init__(self, name: str, text: str, theme: Theme) -> None:
         super().__init__(text)
         self._theme = theme
-        self.setObjectName(f"mode_{name}")
+        self.setObjectName(f"segment_{name}")
         self.setAccessibleName(text)
         self.setFont(sized_font(12, QFont.Weight.Medium))
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)

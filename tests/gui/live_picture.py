@@ -48,7 +48,7 @@ def main(folder: Path) -> None:
         connect(window, bridge)
         bridge.start()
         window.show()
-        window.speed.load_chart()
+        window.live.load_chart()
         try:
             _live(window)
             for choice, name in ((Choice.DARK, "dark"), (Choice.LIGHT, "light")):

@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 from gui import samples
 from gui.services import Services
 from runtime.agent.trust_messages import ShownCode
-from runtime.cluster.messages import Cancel, Chat, ClientMessage, Ended, Finished, ServerMessage, Text
+from runtime.cluster.messages import Cancel, Chat, ClientMessage, Ended, Finished, Resplit, ServerMessage, Text
 from runtime.errors import PomonaError
 
 
@@ -40,6 +41,9 @@ class ScriptedSession:
                     self.say(sample)
             case Cancel():
                 self.say(Finished(message.request_id, "cancelled", 5, 3, 0.1, 20.0))
+            case Resplit():
+                self.plan = message.plan
+                self.say(samples.ready(message.plan))
             case _:
                 raise AssertionError(message)
 
@@ -96,6 +100,10 @@ class ScriptedServices:
         self.watcher_closed = False
         self.cancelled = False
         self.layout_error: Exception | None = None
+        self.running = None
+        self.links = ()
+        self.attached = None  # the session that an earlier window started
+        self.models = samples.model_choices()
         self.known_checks = {}
         self.known_reads = 0
         self.checked = []
@@ -104,7 +112,17 @@ class ScriptedServices:
 
     def services(self) -> Services:
         return Services(
-            self._watch, self._trust, self._start_session, self._read_layout, self._known_checks, self._check
+            watch=self._watch,
+            trust=self._trust,
+            find_session=lambda _home: self.running,
+            attach=self._attach,
+            start_session=self._start_session,
+            read_layout=self._read_layout,
+            survey=self._survey,
+            find_models=lambda _home: self.models,
+            demo_model=lambda: Path("demo"),
+            known_checks=self._known_checks,
+            check=self._check,
         )
 
     def on_loop(self, does, *arguments) -> None:
@@ -145,6 +163,12 @@ class ScriptedServices:
                 outer.watcher_closed = True
 
         return Watcher()
+
+    async def _survey(self, _home, _nodes):
+        return self.links
+
+    async def _attach(self, _home, _running):
+        return self.attached
 
     async def _start_session(self, plan, _folder, _nodes, _home):
         if self.refuse is not None:

@@ -131,15 +131,103 @@ def test_a_rejected_question_says_why_in_its_place(pane):
     assert pane.answers[0].error == "The chat is longer than the model's context."
 
 
-def test_a_new_chat_forgets_the_old_one_and_stops_its_answer(qtbot, pane):
+def test_a_new_chat_leaves_the_old_one_to_go_on(qtbot, pane):
     request = ask(pane, "Tell me a story")
-    with qtbot.waitSignal(pane.cancel_wanted) as cancelled:
+    with qtbot.assertNotEmitted(pane.cancel_wanted):
         pane._new.click()
-    assert cancelled.args == [request]
     assert pane.exchanges == ()
-    pane.receive(Text(request, "too late", (1,)))
-    assert pane.answers == ()
     assert pane._new.toolTip() == "This chat is still empty"
+    pane.receive(Text(request, "Once upon a time", (1,)))
+    assert pane.answers == ()
+    pane.show_chat(1)
+    assert pane.answers[0].text == "Once upon a time"
+    assert pane.answering
+    pane.receive(samples.finished(request))
+    assert not pane.answering
+
+
+def test_chats_are_listed_by_their_first_question_and_can_be_deleted(pane):
+    first = "Tell me a story about a lighthouse that nobody had seen for years"
+    ask(pane, first)
+    answer(pane, "Once")
+    pane.new_chat()
+    ask(pane, "Hello")
+    pane._fill_menu()
+    texts = [action.text() for action in pane._menu.actions() if action.text()]
+    assert texts == ["Hello", "Tell me a story about a lighthouse that…", "Delete This Chat"]
+    pane.delete_chat()
+    assert [one.question for one in pane.exchanges] == [first]
+    assert pane.answers[0].text == "Once"
+
+
+def test_an_answer_can_be_asked_for_again(qtbot, pane):
+    ask(pane, "Name a river")
+    answer(pane, "The Rhine")
+    with qtbot.waitSignal(pane.asked) as asked:
+        pane.answers[0].again.click()
+    assert [message.content for message in asked.args[0].messages] == ["Name a river"]
+    assert len(pane.exchanges) == 1
+    assert pane.answers[0].text == ""
+    answer(pane, "The Elbe")
+    assert pane.answers[0].text == "The Elbe"
+
+
+def test_a_question_can_be_asked_in_other_words_and_what_followed_is_replaced(qtbot, pane):
+    for question in ("Name a river", "And another", "And one more"):
+        ask(pane, question)
+        answer(pane, "The Rhine")
+    pane._turns._column.itemAt(3).widget().edit.click()
+    assert pane.composer.box.toPlainText() == "And another"
+    with qtbot.waitSignal(pane.asked) as asked:
+        ask(pane, "And a lake")
+    assert [message.content for message in asked.args[0].messages] == ["Name a river", "The Rhine", "And a lake"]
+    assert [one.question for one in pane.exchanges] == ["Name a river", "And a lake"]
+
+
+def test_editing_can_be_given_up(pane):
+    ask(pane, "Name a river")
+    answer(pane, "The Rhine")
+    pane.edit_last()
+    QTest.keyClick(pane.composer.box, Qt.Key.Key_Escape)
+    assert pane.composer.box.toPlainText() == ""
+    ask(pane, "Another")
+    assert len(pane.exchanges) == 2
+
+
+def test_the_settings_of_a_chat_go_with_its_questions(qtbot, pane):
+    pane.tune.click()
+    pane.settings.system.setPlainText("Be brief.")
+    pane.settings.temperature.setValue(0.7)
+    pane.settings.seed.setValue(7)
+    with qtbot.waitSignal(pane.asked) as asked:
+        ask(pane, "Hello")
+    chat = asked.args[0]
+    assert (chat.messages[0].role, chat.messages[0].content) == ("system", "Be brief.")
+    assert (chat.temperature, chat.seed, chat.max_tokens) == (0.7, 7, 1024)
+
+
+def test_reasoning_is_folded_and_can_be_read(pane):
+    request = ask(pane, "What is 2 + 2?")
+    shown = pane.answers[0]
+    for piece in ("<th", "ink>\nTwo and", " two.\n"):
+        pane.receive(Text(request, piece, (1,)))
+        shown._write()
+    assert shown.text == ""
+    assert shown.fold.text().endswith("Thinking… 3 words")
+    assert not shown._thought.isVisible()
+    pane.receive(Text(request, "</think>\n\nIt is **4**.", (1,)))
+    pane.receive(samples.finished(request))
+    assert (shown.text, shown.reasoning) == ("It is 4.", "Two and two.")
+    QApplication.processEvents()
+    shown.fold.click()
+    assert shown._thought.isVisible()
+
+
+def test_the_meter_says_how_much_of_the_context_is_used(pane):
+    pane.set_split("5 | 18 | 7", 8192)
+    ask(pane, "Hello")
+    answer(pane, "Hi")
+    assert pane.composer.meter.words == "99 of 8,192 tokens"
 
 
 def test_the_end_is_followed_only_while_it_is_in_view(pane):

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -14,10 +15,9 @@ from gui.bridge import Bridge
 from gui.checks import Badge, Checks, badge
 from gui.menus import CANCEL_CHECK, CHECK
 from gui.preview import make_preview
-from gui.services import Services
 from gui.session import Phase
+from gui.split.card import Tone
 from gui.split.model import Split
-from gui.split.view import Tone
 from runtime.check.process import check_in_process
 from runtime.check.records import keep, known
 from runtime.check.result import CheckResult, versions
@@ -175,8 +175,7 @@ def tiny(tmp_path: Path, monkeypatch) -> Path:
 
 
 def real(script):
-    scripted = script.services()
-    return Services(scripted.watch, scripted.trust, scripted.start_session, read_layout, known, check_in_process)
+    return replace(script.services(), read_layout=read_layout, known_checks=known, check=check_in_process)
 
 
 @pytest.mark.timeout(120)

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,6 @@ import pytest
 from gui.app import connect
 from gui.bridge import Bridge
 from gui.samples import node
-from gui.services import Services
 from gui.session import Phase
 from runtime.check.process import check_in_process
 from runtime.check.records import known
@@ -103,12 +103,8 @@ def by_command(folder, mode, count):
 
 def opened(window, folder, count, script):
     script.nodes = tuple(node(f"Mac {index}", "M4", 64, 60) for index in range(count))
-    scripted = script.services()
-    bridge = Bridge(
-        Path("home"),
-        folder,
-        Services(scripted.watch, scripted.trust, scripted.start_session, read_planning_layout, known, check_in_process),
-    )
+    services = replace(script.services(), read_layout=read_planning_layout, known_checks=known, check=check_in_process)
+    bridge = Bridge(Path("home"), folder, services)
     connect(window, bridge)
     bridge.start()
     return bridge
@@ -130,7 +126,7 @@ def test_a_mode_that_a_model_cannot_do_is_refused_everywhere_alike(qtbot, window
         assert not window.menus.check.isEnabled()
         assert window.menus.check.toolTip() == shown
         window.start_session()
-        window.check_or_cancel()
+        window.desk.check_or_cancel()
         assert window.store.session.phase is Phase.IDLE
         assert window.store.checks.running is None
     finally:

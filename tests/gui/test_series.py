@@ -7,13 +7,22 @@ from hypothesis import strategies as st
 from gui.plots.series import Series, nice_ceiling
 
 
-def test_what_is_older_than_a_minute_is_forgotten_but_for_one_sample_at_the_edge():
+def test_what_is_older_than_five_minutes_is_forgotten_but_for_one_sample_at_the_edge():
     series = Series()
-    for tenth in range(1000):
+    for tenth in range(4000):
         series.add(tenth / 10, 30.0)
-    ages, _ = series.points(99.9)
-    assert ages[0] == pytest.approx(-60.0, abs=0.2)
-    assert len(series) == pytest.approx(601, abs=2)
+    ages, _ = series.points(399.9)
+    assert ages[0] == pytest.approx(-300.0, abs=0.2)
+    assert len(series) == pytest.approx(3001, abs=2)
+
+
+def test_the_value_at_a_time_is_that_of_the_nearest_sample():
+    series = Series()
+    assert series.value_at(1.0) is None
+    for second, value in ((10.0, 5.0), (20.0, 7.0)):
+        series.add(second, value)
+    assert (series.value_at(11.0), series.value_at(19.0), series.value_at(99.0)) == (5.0, 7.0, 7.0)
+    assert series.value_at(2.0) is None
 
 
 def test_an_old_peak_no_longer_counts():

@@ -53,7 +53,7 @@ def press_start(window):
 
 
 def test_from_an_empty_window_to_an_answer_and_nothing_left(qtbot, window, agents, bridge):
-    window.speed.load_chart()
+    window.live.load_chart()
     assert window.editor.cards == []
 
     # The nodes appear by themselves, the model's layers lie evenly over them.
@@ -87,7 +87,7 @@ def test_from_an_empty_window_to_an_answer_and_nothing_left(qtbot, window, agent
     assert answer.error == ""
     assert answer.footer.startswith("TTFT ")
     assert "tok/s" in answer.footer
-    qtbot.waitUntil(lambda: len(window.speed.series) > 0, timeout=5_000)
+    qtbot.waitUntil(lambda: len(window.live.speed.series) > 0, timeout=5_000)
 
     # A long answer can be stopped; the session goes on.
     ask(window, "Write a very long story about a fox.")

@@ -4,11 +4,11 @@ import pytest
 
 from gui import samples
 from gui.preview import make_preview
-from gui.session import Phase, SessionState, received, started, stopping
+from gui.session import Phase, SessionState, changing, received, started, stopping
+from gui.split.card import Tone
 from gui.split.model import Split
-from gui.split.view import Tone
 from gui.status import status
-from runtime.cluster.messages import Ended, Failed, Text
+from runtime.cluster.messages import Ended, Failed, PlanRefused, Recovering, Text
 
 NODES = [known.resources for known in samples.virtual_nodes()]
 PREVIEW = make_preview(samples.SMALL_MODEL, NODES, Split((5, 18, 7)), "pipeline")
@@ -83,11 +83,38 @@ def test_the_status_says_the_planners_reason_when_it_cannot():
     assert said.tone is Tone.BAD
 
 
-def test_the_status_says_why_boundaries_do_not_move(loading):
+def test_the_status_says_why_boundaries_do_not_move_while_it_loads(loading):
     assert "Cancel to move boundaries" in status(samples.SMALL_MODEL, PREVIEW, loading).words
-    running = received(loading, samples.ready(PLAN))
-    words = status(samples.SMALL_MODEL, PREVIEW, running).words
-    assert words == "Running on Virtual A, Virtual B and Virtual C. Stop to move boundaries."
+
+
+def test_the_status_tells_a_change_and_what_came_of_it(loading):
+    running = received(loading, samples.ready(PLAN), 1.0)
+    assert said(running) == "Running on Virtual A, Virtual B and Virtual C."
+    changed = changing(running, 10.0)
+    assert said(changed) == "Changing the split: answers pause and go on."
+    assert not changed.can_change
+    done = received(changed, samples.ready(PLAN), 12.3)
+    assert done.can_change
+    assert said(done).endswith("The split changed in 2.3 s; nothing had to be loaded.")
+
+
+def test_a_refused_change_leaves_the_session_as_it_is(loading):
+    running = received(loading, samples.ready(PLAN), 1.0)
+    assert received(changing(running, 10.0), PlanRefused("No.")).can_change
+
+
+def test_a_loss_is_told_with_the_pause_and_the_node(loading):
+    running = received(loading, samples.ready(PLAN), 1.0)
+    lost = received(running, Recovering("Virtual B is gone.", "virtual-b"), 20.0)
+    assert said(lost) == "Virtual B is gone. Going on without it: answers pause and go on."
+    nodes = [NODES[0], NODES[2]]
+    done = received(lost, samples.ready(samples.plan_over(samples.SMALL_MODEL, nodes, (14, 16))), 24.2)
+    assert done.lost == {"virtual-b"}
+    assert said(done) == "Running on Virtual A and Virtual C. It went on without Virtual B after 4.2 s."
+
+
+def said(state):
+    return status(samples.SMALL_MODEL, PREVIEW, state).words
 
 
 def test_the_status_counts_loaded_bytes(loading):
@@ -95,6 +122,6 @@ def test_the_status_counts_loaded_bytes(loading):
 
 
 def test_without_model_or_nodes_the_status_says_what_is_awaited():
-    assert "Reading the model" in status(None, None, SessionState()).words
+    assert "choose a model" in status(None, None, SessionState()).words
     empty = make_preview(samples.SMALL_MODEL, [], Split(()), "pipeline")
     assert "no node is in reach" in status(samples.SMALL_MODEL, empty, SessionState()).words

@@ -163,16 +163,69 @@ def test_a_card_tells_assistive_technology_what_it_shows(demo_window):
     assert "Fits" in interface.text(QAccessible.Text.Description)
 
 
-def test_while_a_session_runs_boundaries_are_locked_and_say_why(demo_window):
+def test_while_a_model_loads_boundaries_are_locked_and_say_why(demo_window):
     demo_window.start_session()
-    demo_window.receive(samples.ready(demo_window.store.session.plan))
     for handle in demo_window.editor.handles:
         assert not handle.isEnabled()
-        assert "Stop to move boundaries" in handle.toolTip()
-        assert "Stop to move boundaries" in handle.accessibleDescription()
+        assert "Cancel to move boundaries" in handle.toolTip()
+        assert "Cancel to move boundaries" in handle.accessibleDescription()
     drag(demo_window, 0, -5)
     QTest.keyClick(demo_window.editor.handles[0], Qt.Key.Key_Left)
     assert counts(demo_window) == (10, 10, 10)
+
+
+def names(window):
+    return [card.view.name[-1] for card in window.editor.cards]
+
+
+def drag_card(window, index, way, *, release=True):
+    card = window.editor.cards[index]
+    QTest.mousePress(card, LEFT, pos=QPoint(60, 60))
+    QTest.mouseMove(card, QPoint(60, 60) + way)
+    if release:
+        QTest.mouseRelease(card, LEFT, pos=QPoint(60, 60))
+    return card
+
+
+def test_a_card_that_is_dragged_takes_its_layers_along(demo_window):
+    drag(demo_window, 0, -5)
+    drag_card(demo_window, 0, QPoint(700, 0))
+    assert names(demo_window) == ["B", "C", "A"]
+    assert counts(demo_window) == (15, 10, 5)
+    demo_window.menus.undo.trigger()
+    assert names(demo_window) == ["A", "B", "C"]
+    assert counts(demo_window) == (5, 15, 10)
+
+
+def test_escape_puts_a_dragged_card_back(demo_window):
+    place = demo_window.editor.cards[0].geometry()
+    card = drag_card(demo_window, 0, QPoint(400, 0), release=False)
+    assert card.geometry() != place
+    QTest.keyClick(card, Qt.Key.Key_Escape)
+    assert card.geometry() == place
+    assert names(demo_window) == ["A", "B", "C"]
+
+
+def test_keys_move_a_node_leave_it_out_and_its_menu_puts_it_back(demo_window):
+    card = demo_window.editor.cards[0]
+    QTest.keyClick(card, Qt.Key.Key_Right, Qt.KeyboardModifier.AltModifier)
+    assert names(demo_window) == ["B", "A", "C"]
+    QTest.keyClick(demo_window.editor.cards[1], Qt.Key.Key_Delete)
+    assert counts(demo_window) == (20, 0, 10)
+    demo_window.store.choose_goal("even")
+    assert counts(demo_window) == (15, 0, 15)
+    menu = demo_window.editor.cards[1].menu()
+    back = next(action for action in menu.actions() if action.text() == "Put Back In")
+    back.trigger()
+    menu.deleteLater()
+    held = dict(zip(names(demo_window), counts(demo_window), strict=True))
+    assert held["A"] > 0
+
+
+def test_a_node_keeps_its_hue_wherever_it_stands(demo_window):
+    before = {card.view.node_id: card.view.hue for card in demo_window.editor.cards}
+    drag_card(demo_window, 0, QPoint(700, 0))
+    assert {card.view.node_id: card.view.hue for card in demo_window.editor.cards} == before
 
 
 def test_a_session_that_starts_under_a_drag_ends_it(demo_window):

@@ -5,9 +5,12 @@ import pytest
 from gui import samples
 from gui.preview import make_preview
 from gui.session import SessionState, received, started, stopping
+from gui.split.card import Glyph, Tone
+from gui.split.card_words import card_view
 from gui.split.model import Split
-from gui.split.view import Glyph, Tone, card_view, editor_view
-from runtime.cluster.messages import Failed
+from gui.split.view import editor_view, link_words
+from runtime.cluster.links import Link, LinkEnd, NodePair
+from runtime.cluster.messages import Failed, Recovering
 
 MACS = [known.resources for known in samples.macs()]
 
@@ -74,9 +77,49 @@ def test_while_running_cards_say_what_is_held_and_which_layers():
     preview, plan = planned((5, 18, 7), nodes, samples.SMALL_MODEL)
     session = received(started(plan), samples.ready(plan))
     view = editor_view(preview, session, 30)
-    assert view.locked == "Stop to move boundaries"
+    assert view.locked is None
     assert view.cards[1].words == "Running · layers 5–22"
     assert view.cards[1].unit == "MB held"
+
+
+def test_another_split_than_the_one_that_runs_says_what_would_change():
+    nodes = [known.resources for known in samples.virtual_nodes()]
+    _, plan = planned((5, 18, 7), nodes, samples.SMALL_MODEL)
+    session = received(started(plan), samples.ready(plan))
+    preview, _ = planned((9, 14, 7), nodes, samples.SMALL_MODEL)
+    cards = editor_view(preview, session, 30).cards
+    assert cards[0].layers == "5 → 9 layers"
+    assert cards[0].words.endswith("now layers 0–4")
+    assert cards[2].words == "Running · layers 23–29"
+
+
+def test_a_lost_node_says_so_while_the_others_go_on():
+    nodes = [known.resources for known in samples.virtual_nodes()]
+    preview, plan = planned((5, 18, 7), nodes, samples.SMALL_MODEL)
+    session = received(started(plan), samples.ready(plan))
+    session = received(session, Recovering("Virtual B is gone.", "virtual-b"))
+    view = editor_view(preview, session, 30)
+    assert view.locked == "Wait until the split has changed"
+    assert view.cards[1].words == "Lost, going on without"
+    assert "Virtual B is gone." in view.cards[1].tooltip
+    after = samples.plan_over(samples.SMALL_MODEL, [nodes[0], nodes[2]], (14, 16))
+    session = received(session, samples.ready(after), 2.0)
+    preview, _ = planned((14, 0, 16), nodes, samples.SMALL_MODEL)
+    cards = editor_view(preview, session, 30).cards
+    assert [card.words for card in cards] == [
+        "Running · layers 0–13",
+        "Lost, the session goes on",
+        "Running · layers 14–29",
+    ]
+
+
+def test_a_card_names_the_way_to_the_next_node():
+    end = tuple(LinkEnd(name, "en5", "192.0.2.1") for name in ("studio-max", "studio-ultra"))
+    pair = NodePair(("studio-max", "studio-ultra"), ((), ()), (Link("Thunderbolt", end, 0.0004, 3.1e9),))
+    assert link_words((pair,), "studio-ultra", "studio-max", "Studio Max") == (
+        "→ Studio Max: Thunderbolt · 0.4 ms · 3.1 GB/s"
+    )
+    assert link_words((), "studio-ultra", "studio-max", "Studio Max") == ""
 
 
 def test_a_node_without_layers_stays_left_out_while_the_others_run():

@@ -111,7 +111,7 @@ def test_a_running_session_keeps_its_split_and_its_nodes(store):
     store.move_boundary(0, 5)
     assert store.begin_session() is not None
     store.undo()
-    store.make_even()
+    store.choose_goal("even")
     store.balance(0)
     store.set_mode("tensor")
     assert store.split.counts == (5, 15, 10)
@@ -169,7 +169,7 @@ def test_whatever_a_person_does_every_layer_keeps_one_node(steps):
                 store.move_boundary(boundary, number)
                 store.finish_drag() if action == "drag" else store.cancel_drag()
             case "even":
-                store.make_even()
+                store.choose_goal("even")
             case "balance" if boundary >= 0:
                 store.balance(boundary)
             case "undo":

@@ -1,0 +1,261 @@
+"""What one node's card says: of a split that is planned, of a model that loads, runs, changes or was lost. No Qt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gui.formatting import (
+    bytes_words,
+    count_words,
+    in_unit_words,
+    layers_words,
+    missing_bytes_words,
+    round_bytes_words,
+    split_bytes,
+)
+from gui.preview import Fit
+from gui.session import Phase, SessionState
+from gui.split.card import CardView, Glyph, Tone
+
+if TYPE_CHECKING:
+    from gui.preview import Share
+    from runtime.cluster.messages import LoadProgress, RankHeld
+
+_PHASE_WORDS = {
+    "starting": "Starting a worker",
+    "connecting": "Connecting",
+    "loading": "Loading",
+    "warming up": "Warming up",
+    "ready": "Ready, waits for the others",
+}
+
+
+def card_view(share: Share, session: SessionState, *, tensor: bool = False) -> CardView:
+    """One card: what a node would hold, has loaded, or holds."""
+    node = share.node
+    progress, held = session.progress_of(node.node_id), session.held_by(node.node_id)
+    stopping = session.phase is Phase.STOPPING
+    if session.change is not None and session.change.is_loss and session.change.node_id == node.node_id:
+        card = _lost_card(share, session.change.reason, "Lost, going on without")
+    elif node.node_id in session.lost:
+        card = _lost_card(share, "The session goes on without this node.", "Lost, the session goes on")
+    elif session.change is not None and progress is not None:
+        card = _loading_card(share, progress, stopping=stopping)
+    elif session.can_change and _layers(held) != _layers_of(share):
+        card = _edited_card(share, held)
+    elif session.phase in {Phase.RUNNING, Phase.STOPPING} and held is not None:
+        card = _running_card(share, held, stopping=stopping)
+    elif session.phase in {Phase.LOADING, Phase.STOPPING} and _takes_part(share, session):
+        card = _loading_card(share, progress, stopping=stopping)
+    elif session.failure is not None and session.failure.node_id == node.node_id:
+        card = _failed_card(share, session.failure.reason)
+    else:
+        card = _waiting_card(share, tensor=tensor)
+    return card
+
+
+def _takes_part(share: Share, session: SessionState) -> bool:
+    stages = session.plan.stages if session.plan else ()
+    return any(rank.node_id == share.node.node_id for stage in stages for rank in stage.ranks)
+
+
+def _chip(share: Share) -> str:
+    node = share.node
+    memory = round_bytes_words(node.memory_total_bytes)
+    return f"{node.chip} · {memory} · virtual" if node.virtual else f"{node.chip} · {memory}"
+
+
+def _base_tooltip(share: Share) -> str:
+    node = share.node
+    return (
+        f"{node.name}\n{node.chip}, {node.versions.system}\n"
+        f"{bytes_words(node.memory_available_bytes)} of {round_bytes_words(node.memory_total_bytes)} memory free"
+    )
+
+
+def _bar(share: Share) -> tuple[float, float, float, float | None]:
+    """Fractions of the bar: other programs, weights, cache and reserve, and where memory ends inside the bar."""
+    node = share.node
+    used = max(node.memory_total_bytes - node.memory_available_bytes, 0)
+    scale = max(node.memory_total_bytes, used + share.needed_bytes, 1)
+    limit = node.memory_total_bytes / scale if scale > node.memory_total_bytes else None
+    return used / scale, share.weight_bytes / scale, (share.needed_bytes - share.weight_bytes) / scale, limit
+
+
+def _waiting_card(share: Share, *, tensor: bool) -> CardView:
+    node, fit = share.node, share.fit
+    number, unit = split_bytes(share.needed_bytes)
+    free = round_bytes_words(node.memory_available_bytes)
+    figure = (number, f"{unit} of {free} free", unit)
+    if fit is Fit.UNKNOWN:
+        number, unit = free.split()
+        figure = (number, f"{unit} free", unit)
+    spare = bytes_words(max(node.memory_available_bytes - share.needed_bytes, 0))
+    missing = missing_bytes_words(share.missing_bytes)
+    words, short, glyph, tone = {
+        Fit.FITS: (f"Fits · {spare} spare", "Fits", Glyph.CHECK, Tone.GOOD),
+        Fit.TIGHT: (f"Tight · {spare} spare", "Tight", Glyph.BANG, Tone.WARN),
+        Fit.OVER: (f"Needs {missing} more", f"Needs {missing}", Glyph.CROSS, Tone.BAD),
+        Fit.LEFT_OUT: ("Left out", "Left out", Glyph.DASH, Tone.DIM),
+        Fit.UNKNOWN: ("Cannot take a share", "No share", Glyph.CROSS, Tone.BAD),
+    }[fit]
+    used, own, beside, limit = _bar(share)
+    sums = [in_unit_words(count, unit) for count in (share.weight_bytes, share.kv_bytes, share.reserve_bytes)]
+    parts = (
+        f"{bytes_words(share.weight_bytes)} weights · {bytes_words(share.kv_bytes)} cache · "
+        f"{bytes_words(share.reserve_bytes)} reserve"
+    )
+    if fit is Fit.LEFT_OUT:
+        detail = "Holds no layer, so it takes no part. Drag a boundary to give it some."
+    elif fit is Fit.UNKNOWN:
+        detail = words
+    else:
+        detail = f"{_span(share, tensor=tensor).capitalize()}: {number} {unit} ({parts}). {words}"
+    return CardView(
+        node_id=node.node_id,
+        name=node.name,
+        chip=_chip(share),
+        layers=_count(share, tensor=tensor),
+        number=figure[0],
+        unit=figure[1],
+        short_unit=figure[2],
+        words=words,
+        short_words=short,
+        glyph=glyph,
+        tone=tone,
+        used=used,
+        own=own,
+        beside=beside,
+        detail=f"{sums[0]} weights + {sums[1]} cache + {sums[2]} reserve" if share.weight_bytes else "",
+        short_detail=" + ".join(sums) if share.weight_bytes else "",
+        limit=limit,
+        outlined=fit is Fit.OVER,
+        hatched=fit is Fit.OVER,
+        faded=fit is Fit.LEFT_OUT,
+        tooltip=f"{_base_tooltip(share)}\n{detail}",
+    )
+
+
+def _count(share: Share, *, tensor: bool) -> str:
+    if share.fit in {Fit.LEFT_OUT, Fit.UNKNOWN}:
+        return "no layers" if share.fit is Fit.LEFT_OUT else ""
+    return "all layers" if tensor else count_words(share.layer_count, "layer")
+
+
+def _span(share: Share, *, tensor: bool) -> str:
+    return "its part of every layer" if tensor else layers_words(share.first_layer, share.last_layer)
+
+
+def _loading_card(share: Share, progress: LoadProgress | None, *, stopping: bool) -> CardView:
+    phase = progress.phase if progress else "starting"
+    loaded = progress.loaded_bytes if progress else 0
+    total = progress.total_bytes if progress else share.weight_bytes
+    words = "Stopping" if stopping else _PHASE_WORDS[phase]
+    fraction = min(loaded / total, 1.0) if total else float(phase == "ready")
+    if phase == "loading" and not stopping:
+        words = f"{words} · {fraction:.0%}"
+    number, unit = split_bytes(loaded)
+    ready = phase == "ready" and not stopping
+    return CardView(
+        node_id=share.node.node_id,
+        name=share.node.name,
+        chip=_chip(share),
+        layers=_count(share, tensor=False),
+        number=number,
+        unit=f"{unit} of {bytes_words(total)} loaded",
+        short_unit=f"{unit} loaded",
+        words=words,
+        short_words="Ready" if ready else words,
+        glyph=Glyph.CHECK if ready else Glyph.DOTS,
+        tone=Tone.GOOD if ready else Tone.BUSY,
+        own=fraction,
+        tooltip=f"{_base_tooltip(share)}\n{words}: {bytes_words(loaded)} of {bytes_words(total)}",
+    )
+
+
+def _running_card(share: Share, held: RankHeld, *, stopping: bool) -> CardView:
+    node = share.node
+    number, unit = split_bytes(held.held_bytes)
+    words = "Stopping" if stopping else f"Running · {layers_words(held.first_layer, held.last_layer)}"
+    total = max(node.memory_total_bytes, held.held_bytes, 1)
+    others = max(node.memory_total_bytes - node.memory_available_bytes, 0)  # what it holds counts as available
+    return CardView(
+        node_id=node.node_id,
+        name=node.name,
+        chip=_chip(share),
+        layers=count_words(held.last_layer - held.first_layer + 1, "layer"),
+        number=number,
+        unit=f"{unit} held",
+        short_unit=f"{unit} held",
+        words=words,
+        short_words="Stopping" if stopping else layers_words(held.first_layer, held.last_layer).capitalize(),
+        glyph=Glyph.DOTS if stopping else Glyph.PLAY,
+        tone=Tone.BUSY if stopping else Tone.GOOD,
+        used=min(others / total, 1.0),
+        own=held.held_bytes / total,
+        detail=f"{bytes_words(held.planned_bytes)} planned · room for {bytes_words(share.kv_bytes)} cache",
+        short_detail=f"{bytes_words(held.planned_bytes)} planned",
+        tooltip=(
+            f"{_base_tooltip(share)}\n{layers_words(held.first_layer, held.last_layer).capitalize()}: "
+            f"{bytes_words(held.held_bytes)} held, {bytes_words(held.planned_bytes)} planned"
+        ),
+    )
+
+
+def _layers(held: RankHeld | None) -> tuple[int, int] | None:
+    return (held.first_layer, held.last_layer) if held is not None else None
+
+
+def _layers_of(share: Share) -> tuple[int, int] | None:
+    return (share.first_layer, share.last_layer) if share.layer_count else None
+
+
+def _edited_card(share: Share, held: RankHeld | None) -> CardView:
+    """What a node would hold after a change that was not applied yet."""
+    card = _waiting_card(share, tensor=False)
+    before = held.last_layer - held.first_layer + 1 if held is not None else 0
+    words = f"{card.words} · now {layers_words(*now)}" if (now := _layers(held)) else f"{card.words} · now none"
+    return replace(
+        card,
+        layers=f"{before} → {count_words(share.layer_count, 'layer')}",
+        words=words,
+        faded=False,
+        tooltip=f"{card.tooltip}\nIt holds {layers_words(*now) if now else 'no layers'} until this is applied.",
+    )
+
+
+def _lost_card(share: Share, reason: str, words: str) -> CardView:
+    return replace(
+        _waiting_card(share, tensor=False),
+        layers="no layers",
+        number="–",
+        unit="not reached",
+        short_unit="not reached",
+        used=0.0,
+        own=0.0,
+        beside=0.0,
+        limit=None,
+        words=words,
+        short_words="Lost",
+        glyph=Glyph.CROSS,
+        tone=Tone.BAD,
+        detail="",
+        short_detail="",
+        outlined=True,
+        hatched=False,
+        faded=True,
+        tooltip=f"{_base_tooltip(share)}\n{reason}",
+    )
+
+
+def _failed_card(share: Share, reason: str) -> CardView:
+    return replace(
+        _waiting_card(share, tensor=False),
+        words="The last run failed here",
+        short_words="Failed here",
+        glyph=Glyph.CROSS,
+        tone=Tone.BAD,
+        outlined=True,
+        tooltip=f"{_base_tooltip(share)}\n{reason}",
+    )
