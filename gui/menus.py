@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gui.status import Status
+    from gui.store import Store
     from gui.window import Window
     from runtime.cluster.nodes import KnownNode, UnpairedNode
     from runtime.planning.plan import Goal
@@ -50,6 +51,10 @@ class Menus:
             self._action(model, GOAL_NAMES[goal], partial(window.store.choose_goal, goal), key)
             for goal, key in _GOAL_KEYS.items()
         ]
+        self.apply = self._action(model, "Apply Split", window.desk.apply, "Ctrl+Return")
+        self.compare = self._action(model, "Compare Splits…", window.comparison.open, "Ctrl+Shift+C")
+        self.revert = self._action(model, "Back to What Runs", window.store.revert_pending, "Ctrl+Backspace")
+        model.addSeparator()
         self.boundary = self._action(model, "Next Boundary", window.focus_next_boundary, "Ctrl+B")
         self.check = self._action(model, CHECK, window.desk.check_or_cancel, "Ctrl+K")
         model.addSeparator()
@@ -125,6 +130,14 @@ class Menus:
                 elif not action.isSeparator():
                     found.append(action)
         return found
+
+    def sync_pending(self, store: Store) -> None:
+        """Offer to apply the split that is shown, if it is not the one that runs."""
+        nothing = "The split that is shown is the one that runs" if store.session.active else "No model runs"
+        refused = store.preview.refusal if store.preview and store.is_edited else None
+        for action in (self.apply, self.compare):
+            _allow(action, None if store.pending is not None else refused or nothing)
+        _allow(self.revert, None if store.is_edited else nothing)
 
     def sync_check(self, status: Status, phase: Phase, *, running: bool) -> None:
         """Offer to check the split, or to end the check that runs."""

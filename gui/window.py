@@ -120,6 +120,7 @@ class Window(QMainWindow):
         beside.setContentsMargins(24, 2, 24, 2)
         beside.addWidget(self.nearby)
         middle = QWidget()
+        middle.setAccessibleName("Pomona")
         middle.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # a click beside everything lets go of a boundary
         column = QVBoxLayout(middle)
         column.setContentsMargins(0, 0, 0, 0)
@@ -264,6 +265,7 @@ class Window(QMainWindow):
         self.menus.sync(now, store.session.phase, goal_reason=self.header.goal_reason)
         self.menus.show_nodes(store.nodes)
         self.menus.sync_check(now, store.session.phase, running=store.checks.running is not None)
+        self.menus.sync_pending(store)
         self.comparison.follow()
 
     def _on_theme_changed(self, theme: Theme) -> None:

@@ -95,6 +95,7 @@ def of_home(home, *commands):
 def test_a_window_that_is_killed_leaves_the_model_to_the_next(tmp_path):
     home = tmp_path / "home"
     first = window_process(home, first=True, enough=80)
+    windows = [first]
     try:
         words_until(first, "text")
         before = {process.pid for process in of_home(home, "controller", "worker", "agent")}
@@ -105,13 +106,15 @@ def test_a_window_that_is_killed_leaves_the_model_to_the_next(tmp_path):
         assert {process.pid for process in of_home(home, "controller", "worker", "agent")} == before
 
         second = window_process(home, first=False, enough=200)
+        windows.append(second)
         line = words_until(second, "text")
         assert "RUNNING Write a very long story" in line
         assert second.wait(60) == 0
     finally:
-        for process in (first, *of_home(home, "agent")):
-            if isinstance(process, psutil.Process) or process.poll() is None:
-                process.kill()
+        for process in (*windows, *of_home(home, "agent")):
+            process.kill()
+    for process in windows:
+        process.stdout.close()
     psutil.wait_procs(of_home(home, "controller", "worker", "agent"), 20)
     assert of_home(home, "controller", "worker", "agent") == []
 

@@ -89,11 +89,23 @@ def test_from_an_empty_window_to_an_answer_and_nothing_left(qtbot, window, agent
     assert "tok/s" in answer.footer
     qtbot.waitUntil(lambda: len(window.live.speed.series) > 0, timeout=5_000)
 
-    # A long answer can be stopped; the session goes on.
+    # The split changes in the middle of a long answer, which goes on.
     ask(window, "Write a very long story about a fox.")
     qtbot.waitUntil(lambda: len(window.chat.answers[-1].text) > 40, timeout=ANSWER_MS)
+    drag(window, 0, 2)
+    assert window.strip.view.apply_words.startswith("loads 2 layers on Apricot")
+    QTest.mouseClick(window.strip.buttons[0], Qt.MouseButton.LeftButton)
+    said = len(window.chat.answers[-1].text)
+    qtbot.waitUntil(lambda: window.store.running_counts == (7, 16, 7), timeout=LOAD_MS)
+    assert "The split changed in" in window.header.status.text()
+    qtbot.waitUntil(lambda: len(window.chat.answers[-1].text) > said + 40, timeout=ANSWER_MS)
+    window.live.show_tab("stages")
+    qtbot.waitUntil(lambda: len(window.live.stages.rows) == 3, timeout=10_000)
+
+    # It can be stopped; the session goes on.
     QTest.mouseClick(window.chat.composer.button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: not window.chat.answering, timeout=30_000)
+    assert "on 5 | 18 | 7 · paused" in window.chat.answers[-1].footer
     assert window.chat.answers[-1].footer.endswith("stopped")
     assert phase(window) is Phase.RUNNING
 
@@ -118,18 +130,21 @@ def test_closing_while_the_model_loads_leaves_nothing(qtbot, window, agents, bri
     assert not controller.is_running()
 
 
-def test_a_worker_that_dies_is_named_and_the_text_stays(qtbot, window, agents, bridge):
+def test_a_worker_that_dies_is_named_and_the_answer_goes_on(qtbot, window, agents, bridge):
     qtbot.waitUntil(lambda: window.header.start.isEnabled() and len(window.editor.cards) == 3, timeout=30_000)
     press_start(window)
     qtbot.waitUntil(lambda: phase(window) is not Phase.LOADING, timeout=LOAD_MS)
     assert phase(window) is Phase.RUNNING, window.banner.words
     ask(window, "Write a very long story about a fox.")
     qtbot.waitUntil(lambda: len(window.chat.answers[-1].text) > 40, timeout=ANSWER_MS)
-    victim = workers(agents)[1]
-    victim.kill()
-    qtbot.waitUntil(lambda: phase(window) is Phase.IDLE, timeout=STOP_MS)
+    said = len(window.chat.answers[-1].text)
+    workers(agents)[1].kill()
+    qtbot.waitUntil(lambda: window.store.session.outcome is not None, timeout=LOAD_MS)
     assert window.banner.isVisible()
     assert any(name in window.banner.words for name in ("Apricot", "Cherry", "Damson"))
-    assert len(window.chat.answers[-1].text) > 40
-    assert window.chat.answers[-1].error == window.banner.words
+    assert window.banner.words.endswith("The session goes on with 10 | 10 | 10.")
+    qtbot.waitUntil(lambda: len(window.chat.answers[-1].text) > said + 40, timeout=ANSWER_MS)
+    press_start(window)
+    qtbot.waitUntil(lambda: phase(window) is Phase.IDLE, timeout=STOP_MS)
+    assert window.chat.answers[-1].error
     qtbot.waitUntil(lambda: workers(agents) == [], timeout=STOP_MS)

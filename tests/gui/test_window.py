@@ -21,9 +21,9 @@ from tests.gui.scripted import ScriptedServices
 
 
 @contextmanager
-def bridged(window, script):
+def bridged(window, script, model=Path("model")):
     """The window with a bridge, as in the product."""
-    bridge = Bridge(Path("home"), Path("model"), script.services())
+    bridge = Bridge(Path("home"), model, script.services())
     connect(window, bridge)
     bridge.start()
     try:
