@@ -29,9 +29,7 @@ _CHART_DELAY_MS = 150
 """The plot's library is imported this long after the window is up."""
 
 
-def run_window(
-    home: Path, model_folder: Path | None, *, ask_before_close: bool = True, self_test: bool = False
-) -> int:
+def run_window(home: Path, model_folder: Path | None, *, ask_before_close: bool = True, self_test: bool = False) -> int:
     """Show the window and return when it is closed and everything that it started has ended.
 
     Args:

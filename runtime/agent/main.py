@@ -36,7 +36,7 @@ from runtime.agent.window_lock import window_is_open
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Coroutine, Iterator
 
     from discovery.home import Home
     from discovery.interfaces import LanInterface
@@ -151,21 +151,24 @@ async def _serve(options: AgentOptions, folder: Path) -> None:
         except OSError as error:
             raise PomonaError(f"This node cannot be announced on the network ({error.strerror}).") from error
         stack.push_async_callback(beacon.close)
-        if options.owned:
-            owned = asyncio.create_task(owner.gone(), name="owner")
-            owned.add_done_callback(lambda _: stop.set())
-            stack.callback(owned.cancel)
-        if options.at_login:
-            program = Path(starting.launcher()[0])
-            removed = asyncio.create_task(removed_with(program, LoginItem()), name="login item")
-            removed.add_done_callback(lambda _: stop.set())
-            stack.callback(removed.cancel)
-        if options.with_window:
-            idle = asyncio.create_task(_unneeded(folder, server), name="window")
-            idle.add_done_callback(lambda _: stop.set())
-            stack.callback(idle.cancel)
+        for reason in _reasons_to_end(options, folder, server):
+            waiting = asyncio.create_task(reason)
+            waiting.add_done_callback(lambda _: stop.set())
+            stack.callback(waiting.cancel)
         await stop.wait()
         log.info("stopping")
+
+
+def _reasons_to_end(options: AgentOptions, folder: Path, server: AgentServer) -> list[Coroutine[None, None, None]]:
+    """What an agent waits for beside a signal; one is enough."""
+    reasons = []
+    if options.owned:
+        reasons.append(owner.gone())
+    if options.at_login:
+        reasons.append(removed_with(Path(starting.launcher()[0]), LoginItem()))
+    if options.with_window:
+        reasons.append(_unneeded(folder, server))
+    return reasons
 
 
 async def _unneeded(folder: Path, server: AgentServer) -> None:
