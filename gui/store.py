@@ -41,6 +41,8 @@ class Store(Arranger):
         super().__init__(parent)
         self.checks = Checks()
         self.measured: Measured | None = None
+        self._tensor_answer: tuple[object, str | None] | None = None
+        """To a question about tensor mode."""
         self.kept_splits: dict[str, KeptSplit] = {}
         """By the model's name."""
 
@@ -200,10 +202,15 @@ class Store(Arranger):
 
     @property
     def tensor_refusal(self) -> str | None:
-        """Why tensor mode is not possible with these nodes, or None."""
+        """Why tensor mode is not possible with these nodes, or None. Asked again only when something of it changed."""
         if self.layout is None or not self.nodes:
             return None
-        return make_preview(self.layout, self._resources(), self.split, "tensor", self.arrangement).refusal
+        setting = replace(self.arrangement, split=Split(()), goal=None, unused=())
+        question = (self.layout, self.nodes, setting, self.session.held)
+        if self._tensor_answer is None or self._tensor_answer[0] != question:
+            asked = make_preview(self.layout, self._resources(), self.split, "tensor", setting)
+            self._tensor_answer = (question, asked.refusal)
+        return self._tensor_answer[1]
 
     # Inside -------------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible, QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from gui import samples
 from gui.session import Phase
@@ -21,18 +21,23 @@ def press(window, keys):
     QApplication.processEvents()
 
 
-def tab_to(window, name):
+def focus() -> QWidget:
+    there = QApplication.focusWidget()
+    assert there is not None
+    return there
+
+
+def tab_to(name) -> QWidget:
     for _ in range(80):
-        focus = QApplication.focusWidget()
-        if focus is not None and focus.objectName() == name:
-            return focus
-        QTest.keyClick(focus or window, Qt.Key.Key_Tab)
+        if focus().objectName() == name:
+            return focus()
+        QTest.keyClick(focus(), Qt.Key.Key_Tab)
     raise AssertionError(f"Tab does not reach {name}")
 
 
 def type_question(text):
-    QTest.keyClicks(QApplication.focusWidget(), text)
-    QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Return)
+    QTest.keyClicks(focus(), text)
+    QTest.keyClick(focus(), Qt.Key.Key_Return)
 
 
 def test_from_no_model_to_an_answer_on_another_split(qtbot, window):
@@ -40,12 +45,12 @@ def test_from_no_model_to_an_answer_on_another_split(qtbot, window):
     window.activateWindow()
     with bridged(window, script, model=None) as bridge:
         qtbot.waitUntil(lambda: len(window.welcome.rows) == 3)
-        QTest.keyClick(tab_to(window, "model_SmolLM2-135M-Instruct"), Qt.Key.Key_Space)
+        QTest.keyClick(tab_to("model_SmolLM2-135M-Instruct"), Qt.Key.Key_Space)
         qtbot.waitUntil(lambda: len(window.editor.cards) == 3)
 
         press(window, "Ctrl+B")
         for _ in range(5):
-            QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Left)
+            QTest.keyClick(focus(), Qt.Key.Key_Left)
         assert window.editor.view.counts == (5, 15, 10)
         press(window, "Ctrl+Z")
         assert window.editor.view.counts == (10, 10, 10)
@@ -53,7 +58,7 @@ def test_from_no_model_to_an_answer_on_another_split(qtbot, window):
         press(window, "Ctrl+E")
         assert window.editor.view.counts == (10, 10, 10)
         first = window.editor.view.cards[0].name
-        card = tab_to(window, window.editor.cards[0].objectName())
+        card = tab_to(window.editor.cards[0].objectName())
         QTest.keyClick(card, Qt.Key.Key_Right, Qt.KeyboardModifier.AltModifier)
         assert window.editor.view.cards[1].name == first
 
@@ -64,7 +69,7 @@ def test_from_no_model_to_an_answer_on_another_split(qtbot, window):
         qtbot.waitUntil(lambda: "TTFT" in window.chat.answers[0].footer)
 
         press(window, "Ctrl+B")
-        QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Left)
+        QTest.keyClick(focus(), Qt.Key.Key_Left)
         press(window, "Ctrl+Return")
         qtbot.waitUntil(lambda: window.store.running_counts == (9, 11, 10) and window.store.session.can_change)
         assert isinstance(script.sessions[0].sent[-1], Resplit)

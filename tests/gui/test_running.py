@@ -35,6 +35,10 @@ def ask(window, question="Tell me a story"):
     return window.chat.exchanges[-1].request_id
 
 
+def step(window):
+    return window.comparison.step
+
+
 def has(window, name):
     return window.findChild(QPushButton, name) is not None
 
@@ -132,9 +136,9 @@ def test_two_splits_are_compared_on_one_question(running):
     first = running.chat.exchanges[-1].request_id
     running.receive(Text(first, "Blue", (1,)))
     running.receive(samples.finished(first))
-    assert running.comparison.step is Step.CHANGE
+    assert step(running) is Step.CHANGE
     running.receive(samples.ready(running.store.preview.plan))
-    assert running.comparison.step is Step.SECOND
+    assert step(running) is Step.SECOND
     second = running.chat.exchanges[-1].request_id
     assert second != first
     running.receive(Text(second, "Blue", (1,)))
@@ -142,14 +146,14 @@ def test_two_splits_are_compared_on_one_question(running):
     assert [exchange.split for exchange in running.chat.exchanges] == ["5 | 18 | 7", "9 | 14 | 7"]
     assert running.chat.answers[-1].footer.endswith("0% faster than on 5 | 18 | 7, same text")
     assert running.chat.book.shown.title == "Comparison: Describe the sea."
-    assert running.comparison.step is Step.NONE
+    assert step(running) is Step.NONE
 
 
 def test_a_comparison_ends_with_its_session(running):
     running.store.move_boundary(0, 9)
     running.comparison.run("Describe the sea.")
     running.receive(Failed("Virtual B stopped answering.", "virtual-b"))
-    assert running.comparison.step is Step.NONE
+    assert step(running) is Step.NONE
 
 
 def test_a_session_that_outlived_its_window_is_found_with_its_text(qtbot, window):

@@ -114,7 +114,7 @@ def test_a_lost_node_says_so_while_the_others_go_on():
 
 
 def test_a_card_names_the_way_to_the_next_node():
-    end = tuple(LinkEnd(name, "en5", "192.0.2.1") for name in ("studio-max", "studio-ultra"))
+    end = LinkEnd("studio-max", "en5", "192.0.2.1"), LinkEnd("studio-ultra", "en5", "192.0.2.2")
     pair = NodePair(("studio-max", "studio-ultra"), ((), ()), (Link("Thunderbolt", end, 0.0004, 3.1e9),))
     assert link_words((pair,), "studio-ultra", "studio-max", "Studio Max") == (
         "→ Studio Max: Thunderbolt · 0.4 ms · 3.1 GB/s"

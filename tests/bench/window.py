@@ -1,0 +1,160 @@
+"""What the window costs, in CPU time: ``python -m tests.bench.window``. One process for each scale."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gui.window import Window
+
+_STEPS = 60
+_CHAT_TOKENS = 16_000
+_START = """
+import time
+from gui.app import make_application
+from gui.appearance import Appearance
+from gui.window import Window
+app = make_application([])
+window = Window(Appearance())
+window.show()
+window.grab()
+first = time.process_time()
+app.processEvents()
+window.live.load_chart()
+app.processEvents()
+print(first, time.process_time())
+"""
+
+
+def _start() -> tuple[float, float]:
+    """CPU seconds from exec to the first paint, and until everything is loaded."""
+    runs = []
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", _START], capture_output=True, text=True, check=True)
+        first, ready = done.stdout.split()
+        runs.append((float(first), float(ready)))
+    return min(run[0] for run in runs), min(run[1] for run in runs)
+
+
+def _each(step: Callable[[int], None], count: int) -> tuple[float, float]:
+    """Median and highest CPU milliseconds of a step, painting included."""
+    from PySide6.QtWidgets import QApplication
+
+    costs = []
+    for index in range(count):
+        before = time.process_time()
+        step(index)
+        QApplication.processEvents()
+        costs.append((time.process_time() - before) * 1000)
+    return statistics.median(costs), max(costs)
+
+
+def _share(step: Callable[[int], None], seconds: float = 8.0, rate: float = 25.0) -> float:
+    """The share of a core that a step takes so many times a second, in real time: answers write in their own."""
+    from PySide6.QtTest import QTest
+
+    before, start = time.process_time(), time.monotonic()
+    for index in range(round(seconds * rate)):
+        step(index)
+        QTest.qWait(max(round((start + (index + 1) / rate - time.monotonic()) * 1000), 0))
+    return (time.process_time() - before) / (time.monotonic() - start)
+
+
+def _drag(window: Window) -> tuple[float, float]:
+    from gui import samples
+
+    window.show_layout(samples.of_layers(128, 2**28))
+    window.show_nodes(samples.many_nodes(8))
+    window.store.start_drag()
+    costs = _each(lambda index: window.store.move_boundary(3, 64 + (index % 8) - 4), _STEPS)
+    window.store.finish_drag()
+    return costs
+
+
+def _live(window: Window) -> tuple[float, float]:
+    """Shares of a core: streaming alone into a long chat, and everything at once with eight nodes."""
+    from gui import samples
+    from runtime.cluster.messages import Text
+
+    window.start_session()
+    plan = window.store.session.plan
+    assert plan is not None
+    window.receive(samples.ready(plan))
+    words = "A line of an answer with some **marks** in it, and a `word` of code.\n\n"
+    for _ in range(_CHAT_TOKENS // 2000):
+        request = window.chat.ask("Go on")
+        window.receive(Text(request, words * 120, (1,)))
+        window.receive(samples.finished(request))
+    request = window.chat.ask("And now the last part")
+    pieces = words.split(" ")
+
+    def text(index: int) -> None:
+        window.receive(Text(request, " ".join(pieces[index % 12 : index % 12 + 2]) + " ", (1, 2)))
+
+    streaming = _share(text)
+    speeds, counters = list(samples.throughput(60)), list(samples.counters(plan, 60))
+    for sample in (*speeds[:400], *counters[:400]):
+        window.receive(sample)
+    numbers = []
+    for tab in ("speed", "stages", "memory"):
+        window.live.show_tab(tab)
+
+        def measured(index: int) -> None:
+            window.receive(speeds[400 + index])
+            window.receive(counters[400 + index])
+
+        numbers.append(_each(measured, 50)[0])
+    return streaming, streaming + max(numbers) * 10 / 1000
+
+
+def _idle(seconds: float = 3.0) -> float:
+    """The share of a core of a window that nobody touches."""
+    from PySide6.QtTest import QTest
+
+    QTest.qWait(1500)
+    before = time.process_time()
+    QTest.qWait(round(seconds * 1000))
+    return (time.process_time() - before) / seconds
+
+
+def main() -> None:
+    """Print everything at the scale of this process; the first process starts the other."""
+    scale = os.environ.get("QT_SCALE_FACTOR")
+    if scale is None:
+        first, ready = _start()
+        print(f"first paint {first:.2f} s of CPU after exec, everything loaded {ready:.2f} s", flush=True)
+        for one in ("1", "2"):
+            environment = {**os.environ, "QT_SCALE_FACTOR": one}
+            subprocess.run([sys.executable, "-m", "tests.bench.window"], env=environment, check=True)
+        return
+    from gui.app import make_application
+    from gui.appearance import Appearance, Choice
+    from gui.window import Window
+
+    make_application([])
+    window = Window(Appearance(Choice.DARK), ask_before_close=False)
+    window.resize(1280, 860)
+    window.live.load_chart()
+    window.show()
+    drag = _drag(window)
+    print(f"{scale}x: drag step, 8 nodes and 128 layers: {drag[0]:.1f} ms (highest {drag[1]:.1f})", flush=True)
+    streaming, everything = _live(window)
+    print(f"{scale}x: streaming 50 tok/s into a chat of 16k tokens: {streaming:.1%} of a core", flush=True)
+    print(f"{scale}x: streaming and live numbers of 8 nodes: {everything:.1%} of a core", flush=True)
+    print(f"{scale}x: idle: {_idle():.2%} of a core", flush=True)
+    window.hide()
+    print(f"{scale}x: hidden: {_idle():.2%} of a core", flush=True)
+    window.close()
+
+
+if __name__ == "__main__":
+    main()
