@@ -102,8 +102,9 @@ def _live(window: Window) -> tuple[float, float]:
 
     streaming = _share(text)
     speeds, counters = list(samples.throughput(60)), list(samples.counters(plan, 60))
-    for sample in (*speeds[:400], *counters[:400]):
-        window.receive(sample)
+    for speed, counted in zip(speeds[:400], counters[:400], strict=True):
+        window.receive(speed)
+        window.receive(counted)
     numbers = []
     for tab in ("speed", "stages", "memory"):
         window.live.show_tab(tab)
