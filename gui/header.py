@@ -115,7 +115,8 @@ class Header(QWidget):
         else:
             self.subtitle.setText("No model yet")
         self.subtitle.setMaximumWidth(self.subtitle.sizeHint().width())
-        self.change.setVisible(layout is not None)
+        for widget in (self.change, self.mode, *self.goals.values()):
+            widget.setVisible(layout is not None)
         self.change.setToolTip(LOCKED if store.session.active else "Run another model")
         self._show_badge(badge(store.plan, store.checks))
         self._show_mode(store)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from gui.split.strip_view import StripView, context_words
 from gui.theme import sized_font
 from gui.widgets.labels import ElidedLabel, label, set_ink
+from gui.widgets.pop_up import PopUp
 
 if TYPE_CHECKING:
     from gui.theme import Theme
@@ -57,7 +58,7 @@ class PlanStrip(QWidget):
         upper.addStretch(1)
         self._context_name = label("context_name", 12)
         self._context_name.setText("Context")
-        self.context = QComboBox()
+        self.context = PopUp(theme)
         self.context.setObjectName("context")
         self.context.setAccessibleName("Context in tokens")
         self.context.setFont(sized_font(12))
@@ -107,6 +108,7 @@ class PlanStrip(QWidget):
     def set_theme(self, theme: Theme) -> None:
         """Take another appearance."""
         self._theme = theme
+        self.context.set_theme(theme)
         self._ink()
 
     def _show_offers(self) -> None:
