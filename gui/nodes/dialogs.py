@@ -21,7 +21,7 @@ _CODE_DIGITS = 6
 _WIDTH = 380
 
 
-class _Dialog(QDialog):
+class SmallDialog(QDialog):
     """A title, a sentence, a field, a line for what went wrong, and the buttons on the right."""
 
     def __init__(self, name: str, title: str, sentence: str, theme: Theme, parent: QWidget) -> None:
@@ -69,7 +69,7 @@ class _Dialog(QDialog):
         return button
 
 
-class PairDialog(_Dialog):
+class PairDialog(SmallDialog):
     """Asks for the code that another machine shows.
 
     Signals:
@@ -127,7 +127,7 @@ class PairDialog(_Dialog):
         self.code_typed.emit(self.node, self._code)
 
 
-class CodeDialog(_Dialog):
+class CodeDialog(SmallDialog):
     """Shows this machine's code and how long it is good for.
 
     Signals:
@@ -198,7 +198,7 @@ class CodeDialog(_Dialog):
         self.again.show()
 
 
-class AddressDialog(_Dialog):
+class AddressDialog(SmallDialog):
     """Asks where to look for a machine that does not show up by itself.
 
     Signals:

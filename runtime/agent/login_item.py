@@ -15,6 +15,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from resources import starting
+from runtime.agent.folder import data_folder
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
@@ -74,13 +76,12 @@ class LoginItem:
                 "and try again."
             )
 
-    def remove(self) -> bool:
-        """Delete the file and end the agent that it started; False if it was not switched on."""
+    def remove(self) -> None:
+        """Delete the file and end the agent that it started; nothing if it was not switched on."""
         was_there = self.installed
         self.path.unlink(missing_ok=True)  # first: an agent that removes its own item ends with the next line
         if was_there:
             self._run(["bootout", self._service])
-        return was_there
 
     @property
     def _domain(self) -> str:
@@ -100,10 +101,24 @@ async def removed_with(program: Path, item: LoginItem, look_seconds: float = LOO
     item.remove()
 
 
-def only_on_macs() -> None:
-    """Raises :class:`PomonaError` elsewhere."""
-    if sys.platform != "darwin":
-        raise PomonaError("Login items are a Mac's; elsewhere, have your system start `pomona agent` at login.")
+def why_not() -> str:
+    """Why this machine has no login items, in a sentence; empty on a Mac."""
+    if sys.platform == "darwin":
+        return ""
+    return "Login items are a Mac's; elsewhere, have your system start `pomona agent` at login."
+
+
+def switch(*, on: bool) -> bool:
+    """Share this Mac at login, or no longer; returns whether it was on before. Raises :class:`PomonaError`."""
+    if reason := why_not():
+        raise PomonaError(reason)
+    item = LoginItem()
+    was_on = item.installed
+    if on:
+        item.install(starting.launcher("agent", "--at-login"), data_folder() / "logs" / "agent.log")
+    else:
+        item.remove()
+    return was_on
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from discovery.local_network import Verdict, advice, judge
-from discovery.network_test import look
-from discovery.trust import TrustStore
+from discovery.local_network import Verdict, advice
 from resources.processes import orphan_workers, port_holder
 from resources.survey import ask_memory, ask_power
 from runtime.agent.folder import data_folder
+from runtime.agent.network_check import check_network
 from runtime.environment import FAST_SYNCH_VARIABLE, fast_synch_warning
 from runtime.errors import PomonaError
 from runtime.models.demo import cache_folder
@@ -146,9 +145,7 @@ def check_multicast() -> list[Finding]:
 
 def check_local_network() -> list[Finding]:
     """Whether other machines can be found, and if not, whether a permission or the network is to blame."""
-    folder = data_folder()
-    paired = TrustStore(folder).paired if folder.is_dir() else ()
-    verdict = judge(look([address for node in paired for address in node.addresses]))
+    verdict = check_network(data_folder())
     if verdict in {Verdict.WORKS, Verdict.NO_NETWORK, Verdict.NOBODY_ANSWERED}:
         return []
     return [Finding(*advice(verdict), stops=False)]

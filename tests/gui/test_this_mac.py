@@ -1,0 +1,43 @@
+"""The dialog about this Mac: the network's test in words, and sharing at login."""
+
+import pytest
+
+from discovery.local_network import Verdict, advice
+from gui.nodes.this_mac import ThisMacDialog
+
+
+@pytest.fixture
+def dialog(window):
+    window.show()
+    opened = ThisMacDialog(window.appearance.theme, window)
+    opened.show()
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_each_verdict_says_what_to_do(dialog, verdict):
+    dialog.show_verdict(verdict)
+    problem, what_to_do = advice(verdict)
+    assert dialog.problem.text() == problem
+    assert dialog.advice.text() == ("" if verdict is Verdict.WORKS else what_to_do)
+    assert dialog.settings.isVisible() == (verdict in {Verdict.PERMISSION_OFF, Verdict.PERMISSION_STUCK})
+
+
+def test_a_test_that_runs_is_not_started_twice(dialog, qtbot):
+    with qtbot.waitSignal(dialog.test_wanted):
+        dialog.begin()
+    assert not dialog.again.isEnabled()
+    assert dialog.again.toolTip()
+    dialog.show_verdict(Verdict.WORKS)
+    with qtbot.waitSignal(dialog.test_wanted):
+        dialog.again.click()
+
+
+def test_sharing_is_switched_where_it_can_be(dialog, qtbot):
+    assert not dialog.share.isEnabled()
+    dialog.show_sharing(on=False, reason="Login items are a Mac's.")
+    assert dialog.share.toolTip() == "Login items are a Mac's."
+    dialog.show_sharing(on=False)
+    with qtbot.waitSignal(dialog.share_wanted, check_params_cb=lambda on: on):
+        dialog.share.click()
