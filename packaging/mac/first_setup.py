@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LAUNCHER_VARIABLE = "POMONA_LAUNCHER"
+LOGIN_ITEM = "app.pomona.agent"
 STEP_SECONDS = 0.5
 SPEED_SECONDS = 10.0
 """The rate that is shown is that of so many last seconds."""
@@ -77,8 +78,9 @@ class Setup(threading.Thread):
                 self._run(command)
                 if self.failure or self.cancelled:
                     return
-            forget_others(self._places)
             self._places.ready.touch()
+            restart_login_item()
+            forget_others(self._places)
         except (OSError, ValueError) as error:
             self.failure = str(error)
 
@@ -97,6 +99,13 @@ class Setup(threading.Thread):
         _, said = self._process.communicate()
         if self._process.returncode and not self.cancelled:
             self.failure = " ".join(said.split())[-300:] or f"uv ended with status {self._process.returncode}"
+
+
+def restart_login_item() -> None:
+    """The agent of an earlier version, if one is shared at login, runs on what :func:`forget_others` deletes."""
+    if sys.platform == "darwin":
+        service = f"gui/{os.getuid()}/{LOGIN_ITEM}"
+        subprocess.run(["/bin/launchctl", "kickstart", "-k", service], capture_output=True, check=False)
 
 
 def forget_others(places: Places) -> None:

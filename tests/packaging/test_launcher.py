@@ -18,6 +18,9 @@ import first_setup
 import light_app
 import pytest
 
+from resources import starting
+from runtime.agent import login_item
+
 ROOT = Path(__file__).parents[2]
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 UV = shutil.which("uv") or str(ROOT / ".tools/uv/bin/uv")
@@ -166,6 +169,12 @@ def test_an_app_that_is_not_whole_says_so(twin):
     done = twin.run("anything")
     assert done.returncode == 1
     assert done.stderr.startswith("Pomona: The app is not whole")
+
+
+def test_names_that_it_shares_with_pomona():
+    assert first_setup.LOGIN_ITEM == login_item.LABEL
+    assert first_setup.LAUNCHER_VARIABLE == starting.LAUNCHER_VARIABLE
+    assert starting.LAUNCHER_VARIABLE in (ROOT / "packaging/mac/launcher.c").read_text()
 
 
 def test_how_far_it_is_in_words():
