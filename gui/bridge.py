@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from gui.errands import CheckErrand, TrustErrands
+from gui.errands import CheckErrand, MachineErrands, TrustErrands
 from gui.runner import SessionRunner, sentence
 from gui.services import real_services
 from runtime.cluster.messages import Cancel, Chat, Resplit
@@ -43,6 +43,8 @@ class Bridge(QObject):
         unpaired_changed: ``tuple[UnpairedNode, ...]``, those that could be paired.
         pairing_over: ``(node id, trouble)``: the pairing worked if the sentence is empty.
         code_shown: ``(ShownCode or None, trouble)``: this machine's code, or why there is none.
+        network_checked: A :class:`discovery.local_network.Verdict`.
+        sharing_told: ``(on, why it cannot be switched, trouble)``: whether this machine is shared at login.
         models_found: ``tuple[ModelChoice, ...]``, the models on this machine.
         model_reading: What is being read of a model; empty when it could not be.
         model_chosen: The folder of the model that is shown now.
@@ -60,6 +62,8 @@ class Bridge(QObject):
     unpaired_changed = Signal(object)
     pairing_over = Signal(str, str)
     code_shown = Signal(object, str)
+    network_checked = Signal(object)
+    sharing_told = Signal(bool, str, str)
     models_found = Signal(object)
     model_reading = Signal(str)
     model_chosen = Signal(str)
@@ -139,6 +143,18 @@ class Bridge(QObject):
     def add_address(self, place: HostPort) -> None:
         """Look for a node there from now on."""
         self._submit(self._with_trust(lambda errands: errands.trust.add_address(place)))
+
+    def check_network(self) -> None:
+        """Look whether other machines can be found; ``network_checked`` follows."""
+        self._submit(self._with_machine(lambda errands: errands.check_network()))
+
+    def tell_sharing(self) -> None:
+        """Look whether this machine is shared at login; ``sharing_told`` follows."""
+        self._submit(self._with_machine(lambda errands: errands.tell_sharing()))
+
+    def share(self, on: bool) -> None:
+        """Share it at login, or no longer; ``sharing_told`` follows."""
+        self._submit(self._with_machine(lambda errands: errands.share(on=on)))
 
     def check(self, plan: Plan) -> None:
         """Compare ``plan`` with the whole model, on this machine; ``check_done`` follows."""
@@ -281,3 +297,7 @@ class Bridge(QObject):
     async def _with_trust(self, does: Callable[[TrustErrands], Awaitable[None]]) -> None:
         trust = self._ready_services.trust(self._home)
         await does(TrustErrands(trust, self.pairing_over.emit, self.code_shown.emit))
+
+    async def _with_machine(self, does: Callable[[MachineErrands], Awaitable[None]]) -> None:
+        machine = self._ready_services.machine(self._home)
+        await does(MachineErrands(machine, self.network_checked.emit, self.sharing_told.emit))

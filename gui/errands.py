@@ -11,7 +11,8 @@ from runtime.errors import PomonaError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from gui.services import Trust
+    from discovery.local_network import Verdict
+    from gui.services import Machine, Trust
     from runtime.agent.trust_messages import ShownCode
     from runtime.check.result import CheckResult
     from runtime.cluster.nodes import UnpairedNode
@@ -57,6 +58,39 @@ class TrustErrands:
             await self.trust.hide_code()
         except PomonaError as error:  # without an agent there is no code either
             logger.info("%s", error)
+
+
+class MachineErrands:
+    """What concerns this machine alone: whether its network works, and whether it is shared at login."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        on_verdict: Callable[[Verdict], object],
+        on_sharing: Callable[[bool, str, str], object],
+    ) -> None:
+        self._machine = machine
+        self._on_verdict = on_verdict
+        self._on_sharing = on_sharing
+
+    async def check_network(self) -> None:
+        """Tells the verdict, after some two seconds."""
+        self._on_verdict(await asyncio.to_thread(self._machine.check_network))
+
+    async def tell_sharing(self) -> None:
+        """Tells whether it is on, why it cannot be switched, and no trouble."""
+        on = await asyncio.to_thread(self._machine.shared_at_login)
+        self._on_sharing(on, self._machine.why_not_shared(), "")
+
+    async def share(self, *, on: bool) -> None:
+        """Switch it; tells what then is so, and the trouble if it could not be."""
+        try:
+            await asyncio.to_thread(self._machine.share_at_login, on=on)
+        except PomonaError as error:
+            logger.info("%s", error, exc_info=error)
+            self._on_sharing(not on, self._machine.why_not_shared(), str(error))
+        else:
+            await self.tell_sharing()
 
 
 class CheckErrand:

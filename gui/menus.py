@@ -65,6 +65,7 @@ class Menus:
         nodes = bar.addMenu("&Nodes")
         self.code = self._action(nodes, "Show Pairing Code…", window.trust.open_code)
         self.address = self._action(nodes, "Add by Address…", window.trust.open_address)
+        self.this_mac = self._action(nodes, "This Mac and the Network…", window.trust.open_this_mac)
         nodes.addSeparator()
         self.pair = nodes.addMenu("Pair With")
         self.remove = nodes.addMenu("Remove")

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from discovery.address import HostPort
+    from discovery.local_network import Verdict
     from gui.checks import Known
     from gui.runner import Session
     from runtime.agent.models.choices import ModelChoice
@@ -55,6 +56,22 @@ class Trust(Protocol):
         """Look for a node there."""
 
 
+class Machine(Protocol):
+    """What the bridge needs of :class:`runtime.agent.this_machine.ThisMachine`. Each call may block."""
+
+    def check_network(self) -> Verdict:
+        """Whether other machines can be found."""
+
+    def shared_at_login(self) -> bool:
+        """Whether it is shared at login."""
+
+    def why_not_shared(self) -> str:
+        """Why that cannot be switched; empty if it can."""
+
+    def share_at_login(self, *, on: bool) -> None:
+        """Switch it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """The parts of ``runtime`` that the bridge drives."""
@@ -62,6 +79,7 @@ class Services:
     watch: Callable[[Path, OnNodes, OnUnpaired], Watcher]
     """Of a home folder."""
     trust: Callable[[Path], Trust]
+    machine: Callable[[Path], Machine]
     find_session: Callable[[Path], RunningNote | None]
     """One that outlived an earlier window."""
     attach: Callable[[Path, RunningNote], Awaitable[Session]]
@@ -84,6 +102,7 @@ def real_services() -> Services:
     from runtime.agent.desk import TrustDesk
     from runtime.agent.folder import open_home
     from runtime.agent.models.choices import model_choices
+    from runtime.agent.this_machine import ThisMachine
     from runtime.check.process import check_in_process
     from runtime.check.records import known
     from runtime.cluster.client import SessionClient
@@ -107,6 +126,7 @@ def real_services() -> Services:
     return Services(
         watch=watch,
         trust=TrustDesk,
+        machine=ThisMachine,
         start_session=partial(SessionClient.start, outlives=True),
         find_session=running_session,
         attach=SessionClient.attach,

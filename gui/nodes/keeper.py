@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal, Slot
 
 from gui.nodes.dialogs import AddressDialog, CodeDialog, PairDialog
+from gui.nodes.this_mac import ThisMacDialog
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QDialog
 
+    from discovery.local_network import Verdict
     from gui.window import Window
     from runtime.agent.trust_messages import ShownCode
     from runtime.cluster.nodes import UnpairedNode
@@ -25,6 +27,9 @@ class TrustKeeper(QObject):
         code_wanted: Show a code on this machine.
         code_unwanted: Show none any more.
         address_wanted: :class:`discovery.address.HostPort`: look there from now on.
+        network_wanted: Look whether the network works; :meth:`network_checked` follows.
+        sharing_wanted: Look whether this machine is shared at login; :meth:`sharing_told` follows.
+        share_wanted: Whether it shall be; :meth:`sharing_told` follows.
     """
 
     pair_wanted = Signal(object, str)
@@ -32,6 +37,9 @@ class TrustKeeper(QObject):
     code_wanted = Signal()
     code_unwanted = Signal()
     address_wanted = Signal(object)
+    network_wanted = Signal()
+    sharing_wanted = Signal()
+    share_wanted = Signal(bool)
 
     def __init__(self, window: Window) -> None:
         super().__init__(window)
@@ -39,6 +47,7 @@ class TrustKeeper(QObject):
         self.pairing: PairDialog | None = None
         self.code: CodeDialog | None = None
         self.address: AddressDialog | None = None
+        self.this_mac: ThisMacDialog | None = None
 
     def open_pairing(self, node: UnpairedNode) -> None:
         """Ask for the code of a machine."""
@@ -72,9 +81,20 @@ class TrustKeeper(QObject):
         self._raise(self.address)
         self.address.field.setFocus()
 
+    def open_this_mac(self) -> None:
+        """Test the network, and offer to share this machine at login."""
+        if self.this_mac is None:
+            self.this_mac = ThisMacDialog(self._window.appearance.theme, self._window)
+            self.this_mac.test_wanted.connect(self.network_wanted)
+            self.this_mac.share_wanted.connect(self.share_wanted)
+            self.this_mac.finished.connect(self._on_this_mac_closed)
+            self.this_mac.begin()
+            self.sharing_wanted.emit()
+        self._raise(self.this_mac)
+
     def close_all(self) -> None:
         """The window goes, and they with it."""
-        for dialog in (self.pairing, self.code, self.address):
+        for dialog in (self.pairing, self.code, self.address, self.this_mac):
             if dialog is not None:
                 dialog.close()
 
@@ -98,6 +118,19 @@ class TrustKeeper(QObject):
         else:
             self.code.failed(trouble)
 
+    @Slot(object)
+    def network_checked(self, verdict: Verdict) -> None:
+        """What the test of the network found."""
+        if self.this_mac is not None:
+            self.this_mac.show_verdict(verdict)
+
+    @Slot(bool, str, str)
+    def sharing_told(self, on: bool, reason: str, trouble: str) -> None:
+        """Whether this machine is shared at login, why it cannot be switched, and why it could not be."""
+        if self.this_mac is not None:
+            self.this_mac.show_sharing(on=on, reason=reason)
+            self.this_mac.say_trouble(trouble)
+
     def _raise(self, dialog: QDialog) -> None:
         dialog.show()
         dialog.activateWindow()
@@ -111,3 +144,6 @@ class TrustKeeper(QObject):
 
     def _on_address_closed(self) -> None:
         self.address = None
+
+    def _on_this_mac_closed(self) -> None:
+        self.this_mac = None

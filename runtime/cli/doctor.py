@@ -23,7 +23,7 @@ from discovery.local_network import Verdict, advice
 from resources.processes import orphan_workers, port_holder
 from resources.survey import ask_memory, ask_power
 from runtime.agent.folder import data_folder
-from runtime.agent.network_check import check_network
+from runtime.agent.this_machine import ThisMachine
 from runtime.environment import FAST_SYNCH_VARIABLE, fast_synch_warning
 from runtime.errors import PomonaError
 from runtime.models.demo import cache_folder
@@ -145,7 +145,7 @@ def check_multicast() -> list[Finding]:
 
 def check_local_network() -> list[Finding]:
     """Whether other machines can be found, and if not, whether a permission or the network is to blame."""
-    verdict = check_network(data_folder())
+    verdict = ThisMachine(data_folder()).check_network()
     if verdict in {Verdict.WORKS, Verdict.NO_NETWORK, Verdict.NOBODY_ANSWERED}:
         return []
     return [Finding(*advice(verdict), stops=False)]

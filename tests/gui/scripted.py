@@ -2,9 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from discovery.local_network import Verdict
 from gui import samples
+from gui.app import connect
+from gui.bridge import Bridge
 from gui.services import Services
 from runtime.agent.trust_messages import ShownCode
 from runtime.cluster.messages import Cancel, Chat, ClientMessage, Ended, Finished, Resplit, ServerMessage, Text
@@ -88,6 +92,30 @@ class ScriptedTrust:
         self.wishes.append(("address", str(place)))
 
 
+class ScriptedMachine:
+    """A Mac whose permission is off, and that can be shared until ``refusal`` says why not."""
+
+    def __init__(self):
+        self.verdict = Verdict.PERMISSION_OFF
+        self.on = False
+        self.refusal = ""
+        self.reason = ""
+
+    def check_network(self):
+        return self.verdict
+
+    def shared_at_login(self):
+        return self.on
+
+    def why_not_shared(self):
+        return self.reason
+
+    def share_at_login(self, *, on):
+        if self.refusal:
+            raise PomonaError(self.refusal)
+        self.on = on
+
+
 class ScriptedServices:
     """Hands out scripted nodes and sessions, and remembers them."""
 
@@ -96,6 +124,7 @@ class ScriptedServices:
         self.answer, self.refuse, self.hang = answer, refuse, hang
         self.unpaired = samples.unpaired()
         self.trust = ScriptedTrust()
+        self.machine = ScriptedMachine()
         self.sessions: list[ScriptedSession] = []
         self.watcher_closed = False
         self.cancelled = False
@@ -114,6 +143,7 @@ class ScriptedServices:
         return Services(
             watch=self._watch,
             trust=self._trust,
+            machine=lambda _home: self.machine,
             find_session=lambda _home: self.running,
             attach=self._attach,
             start_session=self._start_session,
@@ -182,3 +212,16 @@ class ScriptedServices:
         session = ScriptedSession(plan, self.answer)
         self.sessions.append(session)
         return session
+
+
+@contextmanager
+def bridged(window, script, model=Path("model")):
+    """The window with a bridge, as in the product."""
+    bridge = Bridge(Path("home"), model, script.services())
+    connect(window, bridge)
+    bridge.start()
+    try:
+        yield bridge
+    finally:
+        bridge.shutdown()
+        assert bridge.join(5)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from pathlib import Path
-
 import msgspec
 import pytest
 
 from gui import samples
-from gui.app import connect
-from gui.bridge import Bridge
 from runtime.agent.trust_messages import ShownCode
-from tests.gui.scripted import ScriptedServices
+from tests.gui.scripted import ScriptedServices, bridged
 
 MINI, STUDIO = samples.unpaired("Mac mini", "Studio")
 
@@ -22,19 +17,6 @@ def script():
     script = ScriptedServices()
     script.unpaired = (MINI, STUDIO)
     return script
-
-
-@contextmanager
-def bridged(window, script):
-    """The window with a bridge, as in the product."""
-    bridge = Bridge(Path("home"), Path("model"), script.services())
-    connect(window, bridge)
-    bridge.start()
-    try:
-        yield bridge
-    finally:
-        bridge.shutdown()
-        assert bridge.join(5)
 
 
 def texts(menu):

@@ -4,6 +4,7 @@ import pytest
 
 from discovery.local_network import Verdict, advice
 from gui.nodes.this_mac import ThisMacDialog
+from tests.gui.scripted import ScriptedServices, bridged
 
 
 @pytest.fixture
@@ -41,3 +42,21 @@ def test_sharing_is_switched_where_it_can_be(dialog, qtbot):
     dialog.show_sharing(on=False)
     with qtbot.waitSignal(dialog.share_wanted, check_params_cb=lambda on: on):
         dialog.share.click()
+
+
+def test_the_window_tests_the_network_and_switches_sharing(qtbot, window):
+    script = ScriptedServices()
+    with bridged(window, script.services()):
+        window.show()
+        window.menus.this_mac.trigger()
+        dialog = window.trust.this_mac
+        qtbot.waitUntil(lambda: dialog.problem.text() == advice(Verdict.PERMISSION_OFF)[0])
+        qtbot.waitUntil(dialog.share.isEnabled)
+        dialog.share.click()
+        qtbot.waitUntil(lambda: script.machine.on)
+        script.machine.refusal = "macOS did not take the login item."
+        dialog.share.click()
+        qtbot.waitUntil(lambda: dialog.trouble.text() == script.machine.refusal)
+        assert dialog.share.isChecked()
+        dialog.close()
+    assert window.trust.this_mac is None

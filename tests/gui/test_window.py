@@ -1,8 +1,5 @@
 """The whole window, driven as a person drives it, over the real bridge and a scripted session."""
 
-from contextlib import contextmanager
-from pathlib import Path
-
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QAction
@@ -10,27 +7,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
 
 from gui import samples
-from gui.app import connect
 from gui.appearance import Choice
-from gui.bridge import Bridge
 from gui.session import Phase
 from gui.theme import LIGHT
 from gui.window import Window
 from runtime.cluster.messages import Failed, Text
-from tests.gui.scripted import ScriptedServices
-
-
-@contextmanager
-def bridged(window, script, model=Path("model")):
-    """The window with a bridge, as in the product."""
-    bridge = Bridge(Path("home"), model, script.services())
-    connect(window, bridge)
-    bridge.start()
-    try:
-        yield bridge
-    finally:
-        bridge.shutdown()
-        assert bridge.join(5)
+from tests.gui.scripted import ScriptedServices, bridged
 
 
 def phase(window):

@@ -20,7 +20,7 @@ from discovery.local_network import Seen
 from resources.node import Battery
 from resources.processes import orphan_workers
 from resources.survey import MacPower
-from runtime.agent import network_check
+from runtime.agent import this_machine
 from runtime.cli import doctor
 from runtime.cli.commands import main
 from runtime.cli.doctor import (
@@ -111,7 +111,7 @@ def test_an_mdns_port_that_someone_keeps_is_found():
 def test_a_permission_that_is_missing_is_found_and_stops_nothing(monkeypatch, tmp_path):
     monkeypatch.setenv("POMONA_HOME", str(tmp_path))
     denied = Seen(("192.168.1.2",), (errno.EHOSTUNREACH,), has_privacy=True, system="denies")
-    monkeypatch.setattr(network_check, "look", lambda _known: denied)
+    monkeypatch.setattr(this_machine, "look", lambda _known: denied)
     (finding,) = check_local_network()
     assert not finding.stops
     assert "macOS does not let Pomona" in finding.problem
@@ -120,7 +120,7 @@ def test_a_permission_that_is_missing_is_found_and_stops_nothing(monkeypatch, tm
 
 
 def test_a_network_where_nobody_answers_is_no_trouble(monkeypatch):
-    monkeypatch.setattr(network_check, "look", lambda _known: Seen(("192.168.1.2",), (0,), heard_itself=True))
+    monkeypatch.setattr(this_machine, "look", lambda _known: Seen(("192.168.1.2",), (0,), heard_itself=True))
     assert check_local_network() == []
 
 
