@@ -53,6 +53,8 @@ def run_window(home: Path, model_folder: Path | None, *, ask_before_close: bool 
         window.show()
         if test is not None:
             test.start()
+        elif model_folder is None and keeper.first_time:
+            window.trust.open_this_mac()
         QTimer.singleShot(_CHART_DELAY_MS, window.live.load_chart)
         code = app.exec()
     finally:

@@ -11,7 +11,7 @@ from PySide6.QtCore import QByteArray, QObject, QTimer, Slot
 
 from gui.appearance import Choice
 from gui.chat.book import ChatBook
-from gui.memory import Kept, load, save
+from gui.memory import Kept, is_empty, load, save
 
 if TYPE_CHECKING:
     from gui.window import Window
@@ -28,6 +28,7 @@ class Keeper(QObject):
         super().__init__(window)
         self._window = window
         self._folder = folder
+        self.first_time = is_empty(folder)
         try:
             self._kept = load(folder)
         except OSError as error:

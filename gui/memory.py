@@ -39,6 +39,11 @@ class Kept(msgspec.Struct, frozen=True):
     """Which one was shown."""
 
 
+def is_empty(folder: Path) -> bool:
+    """Whether no window was ever open with this folder."""
+    return not (folder / FILE_NAME).exists()
+
+
 def load(folder: Path) -> Kept:
     """What is remembered in ``folder``; answers that were under way are marked as such. Raises :class:`OSError`."""
     path = folder / FILE_NAME

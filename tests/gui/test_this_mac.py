@@ -3,6 +3,7 @@
 import pytest
 
 from discovery.local_network import Verdict, advice
+from gui.keeper import Keeper
 from gui.nodes.this_mac import ThisMacDialog
 from tests.gui.scripted import ScriptedServices, bridged
 
@@ -44,9 +45,15 @@ def test_sharing_is_switched_where_it_can_be(dialog, qtbot):
         dialog.share.click()
 
 
+def test_the_first_window_of_a_machine_is_known(window, tmp_path):
+    assert Keeper(window, tmp_path).first_time
+    Keeper(window, tmp_path).save()
+    assert not Keeper(window, tmp_path).first_time
+
+
 def test_the_window_tests_the_network_and_switches_sharing(qtbot, window):
     script = ScriptedServices()
-    with bridged(window, script.services()):
+    with bridged(window, script):
         window.show()
         window.menus.this_mac.trigger()
         dialog = window.trust.this_mac
