@@ -85,6 +85,7 @@ def test_its_signature_seals_the_bundle(bundle):
     assert signed.hash_type == macho.SHA256
     assert signed.special[macho.INFO_SLOT] == hashlib.sha256((contents / "Info.plist").read_bytes()).digest()
     assert signed.special[macho.RESOURCES_SLOT] == hashlib.sha256(resources.read_bytes()).digest()
+    assert macho.MachO((contents / "Helpers" / "uv").read_bytes()).code_directory.identifier == "sh.astral.uv"
     sealed = plistlib.loads(resources.read_bytes())["files2"]
     for name, entry in sealed.items():
         if "hash2" in entry:
