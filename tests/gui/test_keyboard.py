@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from gui import samples
 from gui.session import Phase
 from runtime.cluster.messages import Resplit
-from tests.gui.scripted import ScriptedServices
-from tests.gui.test_window import bridged
+from tests.gui.scripted import ScriptedServices, bridged
 
 _ACTIVE = (QAccessible.Role.PushButton, QAccessible.Role.Slider, QAccessible.Role.RadioButton)
 

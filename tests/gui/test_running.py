@@ -10,8 +10,8 @@ from gui.chat.compare import Step
 from gui.session import Phase
 from runtime.cluster.messages import Answered, Chat, ChatMessage, Failed, PlanRefused, Recovering, Text
 from runtime.cluster.running_note import RunningNote
-from tests.gui.scripted import ScriptedServices, ScriptedSession
-from tests.gui.test_window import bridged, press
+from tests.gui.scripted import ScriptedServices, ScriptedSession, bridged
+from tests.gui.test_window import press
 
 
 @pytest.fixture

@@ -250,13 +250,6 @@ def test_the_keyboard_alone_moves_boundaries_and_reaches_the_chat(demo_window):
     assert demo_window.editor.view.counts == (9, 11, 10)
 
 
-def test_about_names_the_licences(demo_window):
-    demo_window.menus.about.trigger()
-    (box,) = demo_window.findChildren(QMessageBox)
-    assert "LGPL" in box.text()
-    box.close()
-
-
 def test_every_control_has_a_name_for_assistive_technology(demo_window):
     for button in demo_window.findChildren(QPushButton):
         if button.isVisible():
