@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-import aiohttp
+from runtime.agent.connector import Connector
 
 if TYPE_CHECKING:
     from aiohttp.connector import AddrInfoType
@@ -30,20 +30,18 @@ class Connections:
     def __init__(self) -> None:
         self._sockets: WeakValueDictionary[tuple[str, int], socket.socket] = WeakValueDictionary()
 
-    def connector(self) -> aiohttp.TCPConnector:
+    def connector(self) -> Connector:
         """Makes connections that are remembered here."""
-        return aiohttp.TCPConnector(socket_factory=self._make)
+        return Connector(on_socket=self._remember)
 
     def acknowledged(self, host: str, port: int) -> bool:
         """Whether all that was said to ``host`` has arrived there, on a connection that is still open."""
         connection = self._sockets.get((host.partition("%")[0], port))
         return connection is not None and all_acknowledged(connection)
 
-    def _make(self, address: AddrInfoType) -> socket.socket:
-        family, kind, protocol, _, place = address
-        made = socket.socket(family, kind, protocol)
-        self._sockets[str(place[0]).partition("%")[0], int(place[1])] = made
-        return made
+    def _remember(self, address: AddrInfoType, made: socket.socket) -> None:
+        host, port = address[4][:2]
+        self._sockets[str(host).partition("%")[0], int(port)] = made
 
 
 def all_acknowledged(connection: socket.socket) -> bool:

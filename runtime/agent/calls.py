@@ -12,6 +12,7 @@ import aiohttp
 from yarl import URL
 
 from discovery import tls
+from runtime.agent.connector import Connector
 from runtime.agent.trust_messages import HELLO_PATH, Hello, decode
 
 if TYPE_CHECKING:
@@ -34,10 +35,10 @@ class Refused(Exception):
         self.reason = reason
 
 
-def new_session(limit_seconds: float, connector: aiohttp.TCPConnector | None = None) -> aiohttp.ClientSession:
+def new_session(limit_seconds: float, connector: Connector | None = None) -> aiohttp.ClientSession:
     """For calls to agents; each gets its own TLS context."""
     return aiohttp.ClientSession(
-        connector=connector,
+        connector=connector or Connector(),
         headers={"Accept-Encoding": "identity"},
         timeout=aiohttp.ClientTimeout(total=limit_seconds),
         auto_decompress=False,  # a small body cannot become a large one

@@ -19,6 +19,7 @@ import msgspec
 from discovery.address import HostPort
 from discovery.tls import peer_fingerprint
 from runtime.agent.calls import url_of
+from runtime.agent.connector import Connector
 from runtime.agent.link_messages import (
     BULK_PATH,
     ECHO_BYTES,
@@ -67,7 +68,7 @@ async def measure_links(peer: Peer, addresses: Sequence[str], same_way: Callable
     only the first is measured.
     """
     async with aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(ssl=peer.context, force_close=True), cookie_jar=aiohttp.DummyCookieJar()
+        connector=Connector(peer.context, force_close=True), cookie_jar=aiohttp.DummyCookieJar()
     ) as session:
         proofs = await asyncio.gather(*(_prove(peer, address) for address in addresses))
         measured: dict[object, MeasuredLink] = {}

@@ -11,6 +11,7 @@ import msgspec
 
 from discovery.address import HostPort
 from runtime.agent.calls import NoAnswer, Refused, call, new_session, url_of
+from runtime.agent.connector import Connector
 from runtime.agent.models.messages import (
     FETCH_PATH,
     HELD_PATH,
@@ -204,7 +205,7 @@ class ModelProvider:
     async def _ordered(self, node: KnownNode, order: FetchOrder) -> FetchDone:
         url = url_of("https", HostPort(node.host, node.port), FETCH_PATH)
         async with (
-            aiohttp.ClientSession() as session,
+            aiohttp.ClientSession(connector=Connector()) as session,
             session.ws_connect(url, ssl=self._home.context_for(node.certificate), heartbeat=10.0) as socket,
         ):
             await socket.send_str(msgspec.json.encode(order).decode())

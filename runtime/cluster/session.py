@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 
+from runtime.agent.connector import Connector
 from runtime.agent.folder import open_home
 from runtime.agent.messages import JobRefused, RankExited, RankReport
 from runtime.agent.models.messages import ModelOrder
@@ -91,7 +92,7 @@ class Session:
             identity.certificate_pem,
             request.hops,
         )
-        self._http = aiohttp.ClientSession()
+        self._http = aiohttp.ClientSession(connector=Connector())
         self._jobs = Jobs(self._http, self._home, self._take, self._on_node_gone)
         self._crew = Crew(self._jobs, facts, lambda rank: publish(told.progress(rank)))
         self._requests = Requests(layout.context_tokens, publish)
