@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QFont, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from gui.theme import ASSETS, mono_font
 from gui.widgets.labels import label, set_ink
@@ -22,7 +22,7 @@ _WORDS = (
     "It uses Qt through PySide6 under the LGPL 3, whose libraries you may replace, and the fonts Inter and JetBrains "
     "Mono under the SIL Open Font License."
 )
-_ICON_SIZE = 96
+_ICON_SIZE, _WORDS_WIDTH = 96, 360
 
 
 class AboutDialog(QDialog):
@@ -44,6 +44,7 @@ class AboutDialog(QDialog):
         set_ink(version, theme.dim)
         words = label("about_words", 13, wrap=True)
         words.setText(_WORDS)
+        words.setFixedWidth(_WORDS_WIDTH)
         self.licences_button = QPushButton("Licences…")
         self.licences_button.setObjectName("about_licences")
         self.licences_button.clicked.connect(self._on_licences)
@@ -66,7 +67,7 @@ class AboutDialog(QDialog):
         row.setSpacing(18)
         row.addWidget(picture, 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(beside)
-        self.setFixedWidth(520)
+        row.setSizeConstraint(QLayout.SizeConstraint.SetFixedSize)  # as high as its words need
 
     def _on_licences(self) -> None:
         LicencesDialog(self).open()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from discovery.local_network import Verdict
 from gui import samples
 
 if TYPE_CHECKING:
@@ -240,6 +241,14 @@ def many(window: Window) -> None:
     window.show_nodes(samples.many_nodes(16))
 
 
+def this_mac(window: Window) -> None:
+    """The network's test found that macOS does not let Pomona speak."""
+    macs(window)
+    window.trust.open_this_mac()
+    window.trust.network_checked(Verdict.PERMISSION_OFF)
+    window.trust.sharing_told(True, "", "")
+
+
 def about(window: Window) -> None:
     """What it is, and the way to the licences."""
     demo(window)
@@ -278,6 +287,7 @@ SCENES: tuple[Callable[[Window], None], ...] = (
     failed,
     many,
     about,
+    this_mac,
     small,
 )
 

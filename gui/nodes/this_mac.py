@@ -36,8 +36,8 @@ class ThisMacDialog(SmallDialog):
         super().__init__(
             "this_mac_dialog",
             "This Mac and your network",
-            "Pomona finds your other Macs over the local network, and macOS asks you once whether it may. Without, "
-            "no other Mac shows up. Nothing of it leaves your network.",
+            "Pomona finds your other Macs over the local network, and macOS asks once whether it may. "
+            "Without that, no other Mac shows up. Nothing of it leaves your network.",
             theme,
             parent,
         )

@@ -1,7 +1,10 @@
 """Whose work is in Pomona: all of it is named, and texts that must go along do."""
 
 import importlib.metadata
+import shlex
+import subprocess
 
+from resources import starting
 from runtime.cli.commands import main
 from runtime.licences.components import components
 
@@ -22,6 +25,13 @@ def test_the_texts_that_must_go_along_do():
         assert "GNU GENERAL PUBLIC LICENSE" in texts[name]
     assert "LESSER GENERAL" in texts["zeroconf"].upper()
     assert "Apache License" in texts["pomona"]
+
+
+def test_a_reader_that_has_seen_enough_sees_no_traceback():
+    command = f"{shlex.join(starting.pomona('licences'))} | head -n 1"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("pomona ")
+    assert done.stderr == ""
 
 
 def test_the_command_prints_them(capsys):
