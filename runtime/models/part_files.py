@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Protocol
 
 from runtime.errors import PomonaError
+from runtime.models.manifest import MANIFEST_NAME
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +21,9 @@ class PartReader(Protocol):
 
     def read(self, part: Part, begin: int, end: int) -> bytes:
         """Bytes ``[begin, end)`` of the part's file. Raises :class:`PomonaError`."""
+
+    def read_into(self, part: Part, begin: int, buffer: memoryview) -> None:
+        """The same, as many as fill ``buffer``: fresh memory for each piece would cost as much as reading it."""
 
 
 class SplitFolder:
@@ -38,7 +41,11 @@ class SplitFolder:
 
     def read(self, part: Part, begin: int, end: int) -> bytes:
         """Bytes of the part's file."""
-        return _read(self._folder / part.file_name, begin, end)
+        return _read(self, part, begin, end)
+
+    def read_into(self, part: Part, begin: int, buffer: memoryview) -> None:
+        """Bytes of the part's file."""
+        _fill(self._folder / part.file_name, begin, buffer)
 
 
 class FullFolder:
@@ -53,26 +60,41 @@ class FullFolder:
 
     def read(self, part: Part, begin: int, end: int) -> bytes:
         """Bytes of the part's file, put together."""
-        return b"".join(
-            piece if isinstance(piece, bytes) else _read(self._folder / piece.file, piece.begin, piece.end)
-            for piece in part.pieces(begin, end)
-        )
+        return _read(self, part, begin, end)
+
+    def read_into(self, part: Part, begin: int, buffer: memoryview) -> None:
+        """Bytes of the part's file, put together."""
+        place = 0
+        for piece in part.pieces(begin, begin + len(buffer)):
+            size = len(piece) if isinstance(piece, bytes) else piece.end - piece.begin
+            target = buffer[place : place + size]
+            if isinstance(piece, bytes):
+                target[:] = piece
+            else:
+                _fill(self._folder / piece.file, piece.begin, target)
+            place += size
 
 
-def _read(path: Path, begin: int, end: int) -> bytes:
+def reader_of(folder: Path) -> PartReader:
+    """The reader for a model folder of either kind."""
+    return SplitFolder(folder) if (folder / MANIFEST_NAME).is_file() else FullFolder(folder)
+
+
+def _read(reader: PartReader, part: Part, begin: int, end: int) -> bytes:
+    found = bytearray(end - begin)
+    reader.read_into(part, begin, memoryview(found))
+    return bytes(found)
+
+
+def _fill(path: Path, begin: int, buffer: memoryview) -> None:
     try:
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            found = bytearray()
-            while len(found) < end - begin:
-                more = os.pread(descriptor, end - begin - len(found), begin + len(found))
-                if not more:
+        with path.open("rb", buffering=0) as file:
+            file.seek(begin)
+            place = 0
+            while place < len(buffer):
+                count = file.readinto(buffer[place:])
+                if not count:
                     raise PomonaError(f"The model file {path} ends too early: fetch the model again.")
-                if not found and len(more) == end - begin:
-                    return more
-                found += more
-            return bytes(found)
-        finally:
-            os.close(descriptor)
+                place += count
     except OSError as error:
         raise PomonaError(f"The model file {path} cannot be read ({error.strerror}).") from error

@@ -13,6 +13,7 @@ So any set of parts is a folder that mlx-lm loads, and nothing in it is ever a h
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import re
@@ -28,7 +29,7 @@ from runtime.models.part_files import FullFolder, SplitFolder
 from runtime.models.parts import model_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from runtime.models.parts import Part
@@ -98,6 +99,21 @@ class StoredModel:
         for path in (self.folder / part.file_name, self.folder / _HASHES / part.name):
             path.unlink(missing_ok=True)
 
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """One fetch or removal at a time. Raises :class:`PomonaError` while there is another."""
+        descriptor = os.open(self.folder, os.O_RDONLY)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise PomonaError(
+                    f"{self.manifest.name} is being fetched already on this node; wait for that or cancel it."
+                ) from error
+            yield
+        finally:
+            os.close(descriptor)
+
     def forget_partial(self) -> None:
         """Give up what is on its way."""
         shutil.rmtree(self.folder / _PARTIAL, ignore_errors=True)
@@ -149,12 +165,16 @@ class ModelStore:
         return [model for _time, model in sorted(found, key=lambda item: -item[0])]
 
     def remove(self, model: StoredModel) -> int:
-        """Delete a model; returns the bytes that this frees."""
-        freed = model.disk_bytes()
-        doomed = model.folder.with_name(f".removed-{model.folder.name}")
-        shutil.rmtree(doomed, ignore_errors=True)
-        model.folder.rename(doomed)  # at once: nobody finds half a model
-        shutil.rmtree(doomed)
+        """Delete a model; returns the bytes that this frees. Raises :class:`PomonaError` while it is being fetched."""
+        try:
+            with model.locked():
+                freed = model.disk_bytes()
+                doomed = model.folder.with_name(f".removed-{model.folder.name}")
+                shutil.rmtree(doomed, ignore_errors=True)
+                model.folder.rename(doomed)  # at once: nobody finds half a model
+            shutil.rmtree(doomed)
+        except OSError as error:
+            raise PomonaError(f"{model.folder} cannot be deleted ({error.strerror}).") from error
         return freed
 
     def _folder(self, manifest: Manifest) -> Path:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from discovery.tls import peer_fingerprint
+from runtime.agent.models.silence import Watchman
 from runtime.agent.models.wire import (
     ANY_REQUEST,
     PIECE_BYTES,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+LOOPBACK, EVERYWHERE = "127.0.0.1", "::"
 CONNECTIONS = 32
 _HANDSHAKE_SECONDS = 5.0
 _SEND_SECONDS = 30.0
@@ -61,6 +63,7 @@ class ByteServer:
         self._keys = keys
         self._listeners: list[socket.socket] = []
         self._places = threading.BoundedSemaphore(CONNECTIONS)
+        self._watchman = Watchman()
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._closed = False
@@ -68,8 +71,8 @@ class ByteServer:
         """Of chunks, so far."""
 
     def start(self, host: str, port: int = 0) -> int:
-        """Listen; returns the port. Raises :class:`OSError`."""
-        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        """Listen on an IPv4 address or :data:`EVERYWHERE`; returns the port. Raises :class:`OSError`."""
+        listener = _everywhere(port) if host == EVERYWHERE else socket.create_server((host, port))
         self._listeners.append(listener)
         threading.Thread(target=self._accept, args=(listener,), name="model bytes", daemon=True).start()
         bound: int = listener.getsockname()[1]
@@ -78,6 +81,7 @@ class ByteServer:
     def close(self) -> None:
         """Stop listening and hang up."""
         self._closed = True
+        self._watchman.close()
         with self._lock:
             doomed = [*self._listeners, *self._open]
         for each in doomed:
@@ -123,6 +127,7 @@ class ByteServer:
         fingerprint = peer_fingerprint(connection)
         copies: list[Copy] = []
         parts: dict[str, Part] = {}
+        buffer = memoryview(bytearray(PIECE_BYTES))
         while True:
             connection.settimeout(_IDLE_SECONDS)
             request: AnyRequest | None = receive_message(connection, ANY_REQUEST)
@@ -137,10 +142,15 @@ class ByteServer:
             elif isinstance(request, ReadSmall):
                 _answer(connection, _small(copies, request.name))
             else:
-                self._send_chunk(connection, copies, parts, request)
+                self._send_chunk(connection, copies, parts, request, buffer)
 
     def _send_chunk(
-        self, connection: ssl.SSLSocket, copies: list[Copy], parts: dict[str, Part], request: ReadChunk
+        self,
+        connection: ssl.SSLSocket,
+        copies: list[Copy],
+        parts: dict[str, Part],
+        request: ReadChunk,
+        buffer: memoryview,
     ) -> None:
         part = parts.get(request.part)
         if part is None or request.index >= part.chunk_count:
@@ -154,9 +164,19 @@ class ByteServer:
         reader, digest = found
         begin, end = part.chunk(request.index)
         send_message(connection, Answer("ok", end - begin, digest))
-        for place in range(begin, end, PIECE_BYTES):
-            connection.sendall(reader.read(part, place, min(place + PIECE_BYTES, end)))
+        with self._watchman.blocking(connection, _SEND_SECONDS) as line:
+            for place in range(begin, end, PIECE_BYTES):
+                piece = buffer[: min(PIECE_BYTES, end - place)]
+                reader.read_into(part, place, piece)
+                connection.sendall(piece)
+                line.moved()
         self.sent_bytes += end - begin
+
+
+def _everywhere(port: int) -> socket.socket:
+    if socket.has_dualstack_ipv6():
+        return socket.create_server((EVERYWHERE, port), family=socket.AF_INET6, dualstack_ipv6=True)
+    return socket.create_server(("0.0.0.0", port))  # noqa: S104  every caller is checked
 
 
 def _small(copies: list[Copy], name: str) -> bytes | None:

@@ -10,8 +10,9 @@ import socket
 import ssl
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
+from runtime.agent.models.silence import Watchman
 from runtime.agent.models.wire import (
     MAX_MANIFEST_BYTES,
     PIECE_BYTES,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from runtime.agent.models.wire import AnyRequest
+    from runtime.models.fetch.journal import ChunkWriter
     from runtime.models.manifest import Manifest
     from runtime.models.parts import Part
 
@@ -62,6 +64,13 @@ class PeerPlace:
     bytes_per_second: float = 100e6
 
 
+class _Idle(NamedTuple):
+    """A connection on which the model is open, and a buffer to use again: fresh memory would cost as much as TLS."""
+
+    connection: ssl.SSLSocket
+    buffer: memoryview
+
+
 class PeerSource:
     """One revision of a model at one peer; an async context that closes its connections."""
 
@@ -73,7 +82,8 @@ class PeerSource:
         self.bytes_per_second = place.bytes_per_second
         self._place = place
         self._model = OpenModel(model, revision)
-        self._idle: queue.SimpleQueue[ssl.SSLSocket] = queue.SimpleQueue()
+        self._idle: queue.SimpleQueue[_Idle] = queue.SimpleQueue()
+        self._watchman = Watchman()
         self._started_seconds = time.monotonic()
 
     async def __aenter__(self) -> Self:
@@ -82,7 +92,8 @@ class PeerSource:
     async def __aexit__(self, *_error: object) -> None:
         with contextlib.suppress(queue.Empty):
             while True:
-                self._idle.get_nowait().close()
+                self._idle.get_nowait().connection.close()
+        self._watchman.close()
 
     def offers(self, part: Part) -> bool:
         """What the order says that it has or will have."""
@@ -92,8 +103,8 @@ class PeerSource:
         """The model's manifest as the peer has it, checked."""
 
         def ask() -> Manifest:
-            connection, text = self._connect()
-            self._idle.put(connection)
+            line, text = self._connect()
+            self._idle.put(line)
             manifest = decode_manifest(text, self.name)
             if manifest.revision != self._model.revision:
                 raise SourceError(f"{self.name} has another revision of {self._model.name}.")
@@ -101,33 +112,39 @@ class PeerSource:
 
         return await self._in_thread(ask)
 
-    async def chunk(self, part: Part, index: int, buffer: memoryview) -> bytes:
+    async def chunk(self, part: Part, index: int, writer: ChunkWriter) -> bytes:
         """The chunk, checked against the SHA-256 that it had when the peer got it."""
-        begin, end = part.chunk(index)
 
         def ask() -> bytes:
-            connection = self._connected()
-            digest = hashlib.sha256()
+            line = self._connected()
             try:
-                send_message(connection, ReadChunk(part.name, index))
-                answer = self._answer(connection, end - begin)
-                for place in range(0, answer.byte_count, PIECE_BYTES):  # hashed while it is in the processor's cache
-                    piece = buffer[place : min(place + PIECE_BYTES, answer.byte_count)]
-                    receive_into(connection, piece)
-                    digest.update(piece)
+                send_message(line.connection, ReadChunk(part.name, index))
+                answer = self._answer(line.connection, writer.missing_bytes)
+                digest = self._copy(line, answer.byte_count, writer)
             except BaseException:
-                connection.close()
+                line.connection.close()
                 raise
-            self._idle.put(connection)
+            self._idle.put(line)
             if answer.status != "ok":
                 raise self._absent(part.name, answer.status)
-            if answer.byte_count != end - begin or digest.digest() != answer.sha256:
+            if writer.missing_bytes or digest != answer.sha256:
                 raise DamagedChunk(
                     f"A chunk of {part.name} came damaged from {self.name}: its disk or memory has a fault."
                 )
-            return answer.sha256
+            return digest
 
         return await self._in_thread(ask)
+
+    def _copy(self, idle: _Idle, byte_count: int, writer: ChunkWriter) -> bytes:
+        """From the line to the disk; each piece is hashed and written while it is in the processor's cache."""
+        digest = hashlib.sha256()
+        with self._watchman.blocking(idle.connection, _SILENCE_SECONDS) as line:
+            for place in range(0, byte_count, PIECE_BYTES):
+                piece = idle.buffer[: min(PIECE_BYTES, byte_count - place)]
+                receive_into(idle.connection, piece, line.moved)
+                digest.update(piece)
+                writer.write(piece)
+        return digest.digest()
 
     async def small(self, name: str) -> bytes:
         """A small file, as it is; the store checks it."""
@@ -148,21 +165,21 @@ class PeerSource:
         except OSError as error:
             raise SourceError(f"{self.name} is not reached any more ({error}).") from error
 
-    def _connected(self) -> ssl.SSLSocket:
+    def _connected(self) -> _Idle:
         try:
             return self._idle.get_nowait()
         except queue.Empty:
             return self._connect()[0]
 
     def _ask(self, request: AnyRequest, limit_bytes: int) -> tuple[Answer, bytearray]:
-        connection = self._connected()
+        line = self._connected()
         try:
-            send_message(connection, request)
-            found = self._receive(connection, limit_bytes)
+            send_message(line.connection, request)
+            found = self._receive(line.connection, limit_bytes)
         except BaseException:
-            connection.close()
+            line.connection.close()
             raise
-        self._idle.put(connection)
+        self._idle.put(line)
         return found
 
     def _receive(self, connection: ssl.SSLSocket, limit_bytes: int) -> tuple[Answer, bytearray]:
@@ -177,7 +194,7 @@ class PeerSource:
             raise SourceError(f"{self.name} sends more than was asked for.")
         return answer
 
-    def _connect(self) -> tuple[ssl.SSLSocket, bytes]:
+    def _connect(self) -> tuple[_Idle, bytes]:
         """A connection on which the model is open, and the manifest that came with that."""
         plain = socket.create_connection((self._place.host, self._place.port), timeout=_CONNECT_SECONDS)
         try:
@@ -196,7 +213,7 @@ class PeerSource:
         if answer.status != "ok":
             connection.close()
             raise self._absent(self._model.name, answer.status)
-        return connection, bytes(text)
+        return _Idle(connection, memoryview(bytearray(PIECE_BYTES))), bytes(text)
 
     def _absent(self, what: str, status: str) -> Exception:
         is_early = time.monotonic() - self._started_seconds < _BEGIN_SECONDS

@@ -14,6 +14,7 @@ from runtime.models.fetch.source import SourceError
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Callable
 
 LENGTH_BYTES = 4
 MAX_MESSAGE_BYTES = 64 << 10
@@ -96,11 +97,12 @@ def receive_bytes(connection: ssl.SSLSocket, count: int, *, may_end: bool = Fals
     return data
 
 
-def receive_into(connection: ssl.SSLSocket, buffer: memoryview) -> None:
-    """Fill ``buffer``. Raises :class:`ConnectionError` if the line ends before."""
+def receive_into(connection: ssl.SSLSocket, buffer: memoryview, moved: Callable[[], None] = lambda: None) -> None:
+    """Fill ``buffer``, calling ``moved`` at each step. Raises :class:`ConnectionError` if the line ends before."""
     place = 0
     while place < len(buffer):
         got = connection.recv_into(buffer[place:])
         if not got:
             raise ConnectionError("the other node hung up")
         place += got
+        moved()

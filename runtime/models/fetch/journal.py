@@ -10,6 +10,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import threading
 from typing import TYPE_CHECKING
 
 from runtime.errors import PomonaError
@@ -21,6 +22,43 @@ if TYPE_CHECKING:
     from runtime.models.parts import Part
 
 
+class ChunkWriter:
+    """Writes a chunk piece by piece, each while it is still in the processor's cache.
+
+    A thread may still hold it when its fetch was cancelled, so after :meth:`close` nothing is written any more.
+    """
+
+    def __init__(self, part: Part, path: Path, begin: int, end: int) -> None:
+        self._part = part
+        self._place = begin
+        self._end = end
+        self._lock = threading.Lock()
+        with written(part):
+            self._descriptor = os.open(path, os.O_WRONLY)
+
+    @property
+    def missing_bytes(self) -> int:
+        """What the chunk still lacks."""
+        return self._end - self._place
+
+    def write(self, piece: bytes | memoryview) -> None:
+        """The next bytes. Raises :class:`PomonaError` if the disk does not take them."""
+        view = memoryview(piece)
+        with self._lock, written(self._part):
+            if self._descriptor < 0 or len(view) > self.missing_bytes:
+                raise ValueError(f"{len(view)} bytes of {self._part.name} have no place")
+            while view:
+                count = os.pwrite(self._descriptor, view, self._place)
+                view = view[count:]
+                self._place += count
+
+    def close(self) -> None:
+        """No more bytes."""
+        with self._lock:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
 class PartialPart:
     """The part at ``path``, and ``path`` with ``.journal`` behind it. Holds what an earlier fetch left."""
 
@@ -29,7 +67,7 @@ class PartialPart:
         self._path = path
         self._journal = path.with_name(f"{path.name}.journal")
         self._hashes: dict[int, bytes] = self._still_right()
-        with _written(part):
+        with written(part):
             path.touch()
             self._rewrite()
 
@@ -48,22 +86,14 @@ class PartialPart:
         """Of all chunks, once none is missing."""
         return [self._hashes[index] for index in range(self.part.chunk_count)]
 
-    def put(self, index: int, data: memoryview, digest: bytes) -> None:
-        """Keep a checked chunk. Raises :class:`PomonaError` if the disk does not take it."""
-        begin, end = self.part.chunk(index)
-        if len(data) != end - begin:
-            raise ValueError(f"chunk {index} of {self.part.name} has {len(data)} bytes")
-        with _written(self.part):
-            descriptor = os.open(self._path, os.O_WRONLY)
-            try:
-                view, place = data, begin
-                while view:
-                    count = os.pwrite(descriptor, view, place)
-                    view, place = view[count:], place + count
-            finally:
-                os.close(descriptor)
-            with self._journal.open("a") as journal:
-                journal.write(f"{index} {digest.hex()}\n")
+    def writer(self, index: int) -> ChunkWriter:
+        """Takes the bytes of a chunk, which counts only once :meth:`keep` is called. To be closed."""
+        return ChunkWriter(self.part, self._path, *self.part.chunk(index))
+
+    def keep(self, index: int, digest: bytes) -> None:
+        """A chunk that was written is whole and checked. Raises :class:`PomonaError` if the disk does not take that."""
+        with written(self.part), self._journal.open("a") as journal:
+            journal.write(f"{index} {digest.hex()}\n")
         self._hashes[index] = digest
 
     def discard_journal(self) -> None:
@@ -93,7 +123,8 @@ class PartialPart:
 
 
 @contextlib.contextmanager
-def _written(part: Part) -> Iterator[None]:
+def written(part: Part) -> Iterator[None]:
+    """What the disk does not take is said: :class:`PomonaError` instead of :class:`OSError`."""
     try:
         yield
     except OSError as error:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
+    from runtime.models.fetch.journal import ChunkWriter
     from runtime.models.parts import Part
 
 
@@ -41,11 +42,10 @@ class Source(Protocol):
     def offers(self, part: Part) -> bool:
         """Whether it has the part, or will."""
 
-    async def chunk(self, part: Part, index: int, buffer: memoryview) -> bytes:
-        """Fill ``buffer`` with a chunk of the part's file, checked as far as the source lets it be.
+    async def chunk(self, part: Part, index: int, writer: ChunkWriter) -> bytes:
+        """Write a chunk of the part's file, checked as far as the source lets it be; returns its SHA-256.
 
-        Returns its SHA-256. The buffer is the caller's, who uses it again: fresh memory for each chunk would cost as
-        much as TLS. Raises :class:`SourceError` or :class:`NotYet`.
+        Raises :class:`SourceError` or :class:`NotYet`; what was written then counts for nothing.
         """
 
     async def small(self, name: str) -> bytes:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
-import os
 import shutil
 import time
 from collections import deque
@@ -17,13 +15,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from runtime.errors import PomonaError
-from runtime.models.fetch.journal import PartialPart
+from runtime.models.fetch.journal import PartialPart, written
 from runtime.models.fetch.source import NotYet, SourceError
 from runtime.models.manifest import WORKER_FILES
 from runtime.models.parts import CHUNK_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from runtime.models.fetch.source import Source
@@ -71,14 +69,19 @@ class Transfer:
         on_progress: Callable[[Progress], None] | None = None,
         *,
         with_text: bool = False,
+        is_first: bool = False,
     ) -> None:
-        """``names`` are the wanted parts; ``with_text`` brings the tokenizer's files too."""
+        """``names`` are the wanted parts; ``with_text`` brings the tokenizer's files too.
+
+        ``is_first`` says that no peer has anything yet, so that small files are the hub's to give.
+        """
         self._model = model
         self._parts = model.parts()
-        self._names = names
+        self.names = tuple(names)
         self._sources = sorted(sources, key=lambda source: (source.is_hub, -source.bytes_per_second))
         self._on_progress = on_progress
         self._with_text = with_text
+        self._is_first = is_first
         self._failures: dict[str, SourceError] = {}
         self._faults: dict[str, int] = {}
         self._jobs: deque[tuple[PartialPart, int]] = deque()
@@ -88,12 +91,12 @@ class Transfer:
 
     async def run(self) -> Progress:
         """Fetch. Raises :class:`PomonaError` with what is missing when no source is left that has it."""
-        with _locked(self._model.folder):
+        with self._model.locked():
             await self._fetch_small()
             held = set(self._model.held(self._parts.values()))
-            self.progress.total_bytes = sum(self._parts[name].byte_count for name in self._names)
-            self.progress.done_bytes = sum(self._parts[name].byte_count for name in self._names if name in held)
-            wanted = [self._parts[name] for name in self._names if name not in held]
+            self.progress.total_bytes = sum(self._parts[name].byte_count for name in self.names)
+            self.progress.done_bytes = sum(self._parts[name].byte_count for name in self.names if name in held)
+            wanted = [self._parts[name] for name in self.names if name not in held]
             partials = await asyncio.to_thread(lambda: [PartialPart(p, self._model.partial(p)) for p in wanted])
             self.progress.done_bytes += sum(partial.done_bytes for partial in partials)
             check_room(self._model.folder, self.progress.total_bytes - self.progress.done_bytes, self._model)
@@ -108,17 +111,16 @@ class Transfer:
 
     async def _work(self) -> None:
         try:
-            async with asyncio.TaskGroup() as group:
+            async with asyncio.TaskGroup() as self._group:
                 for source in self._sources:
                     for _lane in range(source.lanes):
-                        group.create_task(self._lane(source))
+                        self._group.create_task(self._lane(source))
         except* PomonaError as errors:
             raise errors.exceptions[0] from None
         if any(self._open_chunks.values()):
             raise self._nobody(next(name for name, count in self._open_chunks.items() if count))
 
     async def _lane(self, source: Source) -> None:
-        buffer = memoryview(bytearray(min(CHUNK_BYTES, max(part.byte_count for part in self._parts.values()))))
         while any(self._open_chunks.values()) and source.name not in self._failures:
             job = self._take(source)
             if job is None:
@@ -128,7 +130,8 @@ class Transfer:
                 continue
             partial, index = job
             try:
-                digest = await source.chunk(partial.part, index, buffer)
+                with contextlib.closing(partial.writer(index)) as writer:
+                    digest = await source.chunk(partial.part, index, writer)
             except NotYet:
                 self._jobs.append(job)
                 await asyncio.sleep(_LATER_SECONDS)
@@ -140,17 +143,19 @@ class Transfer:
             except asyncio.CancelledError:
                 self._jobs.appendleft(job)
                 raise
-            begin, end = partial.part.chunk(index)
-            data = buffer[: end - begin]
-            await asyncio.to_thread(partial.put, index, data, digest)
-            came = self.progress.from_source
-            came[source.name] = came.get(source.name, 0) + len(data)
-            self.progress.done_bytes += len(data)
-            self._open_chunks[partial.part.name] -= 1
-            if not self._open_chunks[partial.part.name]:
-                await self._publish(partial)
+            await self._took(source, partial, index, digest)
             self._tell()
             self._stir()
+
+    async def _took(self, source: Source, partial: PartialPart, index: int, digest: bytes) -> None:
+        partial.keep(index, digest)
+        begin, end = partial.part.chunk(index)
+        came = self.progress.from_source
+        came[source.name] = came.get(source.name, 0) + end - begin
+        self.progress.done_bytes += end - begin
+        self._open_chunks[partial.part.name] -= 1
+        if not self._open_chunks[partial.part.name]:  # its bytes go to the disk while others come
+            self._group.create_task(self._publish(partial))
 
     def _take(self, source: Source) -> tuple[PartialPart, int] | None:
         for place, (partial, index) in enumerate(self._jobs):
@@ -193,8 +198,9 @@ class Transfer:
 
     async def _publish(self, partial: PartialPart) -> None:
         def publish() -> None:
-            self._model.publish(partial.part, partial.hashes)
-            partial.discard_journal()
+            with written(partial.part):
+                self._model.publish(partial.part, partial.hashes)
+                partial.discard_journal()
 
         await asyncio.to_thread(publish)
 
@@ -207,6 +213,8 @@ class Transfer:
     async def _small(self, name: str) -> bytes:
         errors: list[str] = []
         for source in self._sources:
+            if self._is_first and not source.is_hub:
+                continue
             try:
                 while True:
                     try:
@@ -242,17 +250,3 @@ def check_room(folder: Path, needed_bytes: int, model: StoredModel) -> None:
             f"The disk has {usage.free / 1e9:.1f} GB free, of which a tenth of the disk stays free; "
             f"{model.manifest.name} needs {needed_bytes / 1e9:.1f} GB more. Make room, or give this node fewer layers."
         )
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """One fetch at a time for each model on a node."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise PomonaError("This model is being fetched already; wait for that or cancel it.") from error
-        yield
-    finally:
-        os.close(descriptor)

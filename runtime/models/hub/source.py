@@ -12,6 +12,7 @@ from runtime.models.hub.repository import check_etag
 from runtime.models.manifest import digest_matches
 
 if TYPE_CHECKING:
+    from runtime.models.fetch.journal import ChunkWriter
     from runtime.models.hub.client import FileAt, HubClient
     from runtime.models.manifest import Manifest
     from runtime.models.parts import Part, Segment
@@ -40,14 +41,17 @@ class HubSource:
         """Every part; a transfer asks the hub last."""
         return True
 
-    async def chunk(self, part: Part, index: int, buffer: memoryview) -> bytes:
+    async def chunk(self, part: Part, index: int, writer: ChunkWriter) -> bytes:
         """The chunk, by one request for each run of bytes in it. What the hub knows of it is the file's ETag."""
-        place = 0
+        digest = hashlib.sha256()
+
+        def take(data: bytes) -> None:
+            digest.update(data)
+            writer.write(data)
+
         for piece in part.pieces(*part.chunk(index)):
-            data = piece if isinstance(piece, bytes) else await self._read(piece)
-            buffer[place : place + len(data)] = data
-            place += len(data)
-        return (await asyncio.to_thread(hashlib.sha256, buffer[:place])).digest()
+            await asyncio.to_thread(take, piece if isinstance(piece, bytes) else await self._read(piece))
+        return digest.digest()
 
     async def small(self, name: str) -> bytes:
         """A small file, checked."""

@@ -16,6 +16,7 @@ from runtime.agent.models.peer_source import PeerPlace, PeerSource, peer_manifes
 from runtime.errors import PomonaError
 from runtime.models import parts as parts_module
 from runtime.models.fetch import transfer as transfer_module
+from runtime.models.fetch.journal import PartialPart
 from runtime.models.fetch.source import SourceError
 from runtime.models.hub.client import HubClient
 from runtime.models.hub.repository import hub_manifest
@@ -181,11 +182,13 @@ async def test_only_trusted_nodes_may_read(folder, tmp_path):
         with pytest.raises(SourceError):
             await PeerSource(place, manifest.name, manifest.revision).manifest()
         async with studio.source_for(mini, manifest, ["layer-00000"]) as source:
-            buffer = memoryview(bytearray(16 << 10))
-            await source.chunk(model_parts(manifest)["layer-00000"], 0, buffer)
+            part = model_parts(manifest)["layer-00000"]
+            partial = PartialPart(part, tmp_path / part.name)
+            with contextlib.closing(partial.writer(0)) as writer:
+                await source.chunk(part, 0, writer)
             del studio.keys.trusted[mini.identity.node_id]  # removed while it is connected
-            with pytest.raises(SourceError):
-                await source.chunk(model_parts(manifest)["layer-00000"], 1, buffer)
+            with pytest.raises(SourceError), contextlib.closing(partial.writer(1)) as writer:
+                await source.chunk(part, 1, writer)
 
 
 async def test_another_node_at_the_address_is_not_believed(folder, tmp_path):
