@@ -27,6 +27,7 @@ def held_models(library: Library) -> list[HeldModel]:
 def held_model(copy: Copy) -> HeldModel:
     """One copy. Raises :class:`PomonaError` if mlx-lm cannot run it."""
     layout = manifest_layout(copy.manifest)
+    sizes = tuple(size for size, refusal in enumerate(layout.tensor_refusals, 2) if not refusal)
     parts = model_parts(copy.manifest)
     held = [part for part in parts.values() if copy.reader.holds(part)]
     return HeldModel(
@@ -40,7 +41,8 @@ def held_model(copy: Copy) -> HeldModel:
         quantization=quantization(copy.manifest),
         context_tokens=layout.context_tokens,
         pipeline_refusal=layout.pipeline_refusal,
-        tensor_sizes=tuple(size for size, refusal in enumerate(layout.tensor_refusals, 2) if not refusal),
+        tensor_sizes=sizes,
+        tensor_refusal="" if sizes else next(iter(layout.tensor_refusals), ""),
     )
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runtime.errors import PomonaError
-from runtime.models.manifest import Manifest, folder_manifest
-from runtime.models.part_files import FullFolder, PartReader, SplitFolder
+from runtime.models.manifest import Manifest, manifest_of
+from runtime.models.part_files import PartReader, SplitFolder, reader_of
 from runtime.models.parts import Part, model_parts
 
 if TYPE_CHECKING:
@@ -44,14 +44,17 @@ class Library:
         self._hashes: dict[tuple[str, str, int], bytes] = {}
 
     def add_folder(self, folder: Path) -> Manifest:
-        """A full model folder that is used in place, and served to peers. Raises :class:`PomonaError`."""
+        """A model folder that is used in place, and served to peers: a full copy, or one of another node's store.
+
+        Raises :class:`PomonaError` if it is none.
+        """
         folder = folder.absolute()
         stamp = folder.stat().st_mtime if folder.is_dir() else 0.0
         with self._lock:
             known = self._folders.get(folder)
         if known is not None and known[0] == stamp:
             return known[1]
-        manifest = folder_manifest(folder)
+        manifest = manifest_of(folder)
         with self._lock:
             self._folders[folder] = stamp, manifest
         return manifest
@@ -72,9 +75,9 @@ class Library:
                 self.add_folder(folder)
         with self._lock:
             found += [
-                Copy(folder, manifest, FullFolder(folder), None)
+                Copy(folder, manifest, reader_of(folder), None)
                 for folder, (_stamp, manifest) in self._folders.items()
-                if folder.is_dir()
+                if folder.is_dir() and folder.parent != self.store.root
             ]
         return found
 

@@ -31,6 +31,8 @@ class HeldModel(msgspec.Struct, frozen=True):
     pipeline_refusal: str
     tensor_sizes: tuple[int, ...]
     """Numbers of nodes that can share each layer."""
+    tensor_refusal: str = ""
+    """Why two cannot; empty if some number can."""
 
 
 class ModelOrder(msgspec.Struct, frozen=True):
@@ -48,8 +50,24 @@ class Held(msgspec.Struct, frozen=True):
 
     byte_port: _Port
     parts: _Parts
-    folder: _Text
-    """Where a worker loads the model from; empty before anything is there."""
+    """Those that it can give to others."""
+    has_manifest: bool
+    """Whether it knows what the model is made of."""
+    converted: _Parts = ()
+    """Those that it has for itself alone, in another dtype."""
+    converts: bool = False
+    """Whether it keeps what it fetches in another dtype, so that others cannot have it from here."""
+
+    @property
+    def all_parts(self) -> frozenset[str]:
+        """What it need not fetch."""
+        return frozenset((*self.parts, *self.converted))
+
+
+class Removed(msgspec.Struct, frozen=True):
+    """What deleting a model has freed."""
+
+    freed_bytes: int
 
 
 class PeerParts(msgspec.Struct, frozen=True):
@@ -74,7 +92,12 @@ class FetchOrder(msgspec.Struct, frozen=True):
     parts: _Parts
     peers: Annotated[tuple[PeerParts, ...], msgspec.Meta(max_length=64)]
     with_text: bool = False
+    """Whether the tokenizer is wanted too."""
     use_hub: bool = True
+    opens: bool = False
+    """Whether no node knows what the model is made of, and this one asks the hub for all."""
+    hub_token: _Text = ""
+    """The person's, for a node that has none of its own. It is used for this fetch and never kept there."""
 
 
 class FetchMessage(msgspec.Struct, frozen=True, tag_field="type"):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import logging
-from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,9 +14,10 @@ from aiohttp import WSMsgType, web
 from discovery import tls
 from discovery.trust import Role
 from runtime.agent.access import Route
-from runtime.agent.models.byte_server import ByteServer
+from runtime.agent.models.byte_server import EVERYWHERE, LOOPBACK, ByteServer
+from runtime.agent.models.fetching import Fetching
 from runtime.agent.models.inventory import held_models
-from runtime.agent.models.library import Library, hub_cache_folder, parts_held
+from runtime.agent.models.library import Library, hub_cache_folder
 from runtime.agent.models.messages import (
     FETCH_PATH,
     HELD_PATH,
@@ -27,26 +27,17 @@ from runtime.agent.models.messages import (
     FetchMessage,
     FetchOrder,
     FetchProgress,
-    Held,
     ModelOrder,
-    PeerParts,
+    Removed,
 )
-from runtime.agent.models.peer_source import PeerPlace, PeerSource, peer_manifest
 from runtime.errors import PomonaError
-from runtime.models.fetch.transfer import Transfer
-from runtime.models.hub.client import HubClient, read_token
-from runtime.models.hub.repository import hub_manifest
-from runtime.models.hub.source import HubSource
 from runtime.models.store import ModelStore
 
 if TYPE_CHECKING:
     import ssl
 
     from discovery.home import Home
-    from runtime.agent.models.library import Copy
-    from runtime.models.fetch.source import Source
-    from runtime.models.fetch.transfer import Progress
-    from runtime.models.manifest import Manifest
+    from runtime.models.fetch.transfer import Progress, Transfer
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +69,7 @@ class ModelService:
         self._home = home
         self.library = Library(ModelStore(home.folder / "models"), hub_cache_folder())
         self._server = ByteServer(self.library, HomeKeys(home))
+        self._fetching = Fetching(home, self.library)
         self._ports: dict[str, int] = {}
         self.routes = (
             Route("GET", MODELS_PATH, Role.PEER, self._models),
@@ -97,16 +89,20 @@ class ModelService:
     async def _held(self, request: web.Request) -> web.Response:
         order = await _decoded(request, ModelOrder)
         port = self._listen(request)
-        copies = await asyncio.to_thread(self._copies, order)
-        return _json(Held(port, tuple(await asyncio.to_thread(parts_held, copies)), _folder(copies)))
+        return _json(await asyncio.to_thread(self._fetching.held, order, port))
 
     async def _remove(self, request: web.Request) -> web.Response:
         order = await _decoded(request, ModelOrder)
         freed = 0
-        for copy in await asyncio.to_thread(self.library.copies, order.repository or order.name, order.revision):
-            if copy.stored is not None:
-                freed += await asyncio.to_thread(self.library.store.remove, copy.stored)
-        return _json({"freed_bytes": freed})
+        try:
+            for copy in await asyncio.to_thread(self.library.copies, order.repository or order.name, order.revision):
+                if copy.stored is not None:
+                    freed += await asyncio.to_thread(self.library.store.remove, copy.stored)
+        except PomonaError as error:
+            raise web.HTTPConflict(text=str(error)) from None
+        if not freed:
+            raise web.HTTPNotFound(text=f"{order.name} is not in Pomona's store on this node.")
+        return _json(Removed(freed))
 
     async def _fetch(self, request: web.Request) -> web.StreamResponse:
         """One order; closing the connection pauses it, and the same order goes on."""
@@ -143,77 +139,24 @@ class ModelService:
             await _say(socket, FetchFailed("This node could not fetch the model; look at its log."))
 
     async def _done(self, order: FetchOrder, socket: web.WebSocketResponse) -> FetchDone:
-        copies = await asyncio.to_thread(self._copies, order.model)
-        whole = next((copy for copy in copies if copy.stored is None), None)
-        if whole is not None:
-            return FetchDone(str(whole.folder), {})
-        async with AsyncExitStack() as stack:
-            peers = [await stack.enter_async_context(self._peer(order, place)) for place in order.peers]
-            hub = await stack.enter_async_context(HubClient(token=read_token(self._home.folder)))
-            manifest = await self._manifest(order, copies, peers, hub)
-            sources: list[Source] = [*peers]
-            if order.use_hub and manifest.repository:
-                sources.append(HubSource(hub, manifest))
-            model = self.library.store.open(manifest)
-            unknown = sorted(set(order.parts) - model.parts().keys())
-            if unknown:
-                raise PomonaError(f"{manifest.name} has no {unknown[0]}; make a new plan.")
-            with self.library.fetching(manifest.revision, order.parts):
-                transfer = Transfer(model, order.parts, sources, with_text=order.with_text)
-                telling = asyncio.create_task(_tell(socket, transfer))
-                try:
-                    progress = await transfer.run()
-                finally:
-                    telling.cancel()
-                    await asyncio.gather(telling, return_exceptions=True)
-        return FetchDone(str(model.folder), progress.from_source)
-
-    async def _manifest(
-        self, order: FetchOrder, copies: list[Copy], peers: list[PeerSource], hub: HubClient
-    ) -> Manifest:
-        if copies:
-            return copies[0].manifest
-        if (manifest := await peer_manifest(peers)) is not None:
-            return manifest
-        if order.use_hub and order.model.repository:
-            return await hub_manifest(hub, order.model.repository, order.model.revision)
-        raise PomonaError(f"No node in reach has {order.model.name}, and it is on no hub.")
-
-    def _peer(self, order: FetchOrder, place: PeerParts) -> PeerSource:
-        certificate = self._home.certificate_of(place.node_id)
-        if certificate is None:
-            raise PomonaError(f"{place.name} is not known to this node; pair it again.")
-        context = self._home.context_for(certificate)
-        where = PeerPlace(
-            place.name,
-            place.host,
-            place.port,
-            context,
-            frozenset(place.has),
-            frozenset(place.will_have),
-            place.will_open,
-            max(place.bytes_per_second, 1.0),
-        )
-        return PeerSource(where, order.model.repository or order.model.name, order.model.revision)
-
-    def _copies(self, order: ModelOrder) -> list[Copy]:
-        if order.folder and (Path(order.folder) / "config.json").is_file():
-            with contextlib.suppress(PomonaError):  # not a model that can be used in place
-                self.library.add_folder(Path(order.folder))
-        return self.library.copies(order.repository or order.name, order.revision)
+        telling: list[asyncio.Task[None]] = []
+        try:
+            return await self._fetching.fetch(
+                order, lambda transfer: telling.append(asyncio.create_task(_tell(socket, transfer)))
+            )
+        finally:
+            for task in telling:
+                task.cancel()
+            await asyncio.gather(*telling, return_exceptions=True)
 
     def _listen(self, request: web.Request) -> int:
-        """Serve bytes at the address by which this caller came, from now on."""
+        """Serve bytes from now on: where other machines reach this one, or on the loopback if the caller came by it."""
         address = request.transport.get_extra_info("sockname") if request.transport is not None else None
-        host: str = address[0] if address else "127.0.0.1"
-        if host not in self._ports:
-            self._ports[host] = self._server.start(host)
-        return self._ports[host]
-
-
-def _folder(copies: list[Copy]) -> str:
-    whole = [copy for copy in copies if copy.stored is None]
-    return str((whole or copies)[0].folder) if copies else ""
+        host: str = address[0] if address else LOOPBACK
+        reach = LOOPBACK if ipaddress.ip_address(host.partition("%")[0]).is_loopback else EVERYWHERE
+        if reach not in self._ports:
+            self._ports[reach] = self._server.start(reach)
+        return self._ports[reach]
 
 
 async def _tell(socket: web.WebSocketResponse, transfer: Transfer) -> None:
