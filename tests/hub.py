@@ -46,6 +46,7 @@ class LocalHub:
     flip: Callable[[str, int, bytes], bytes] = lambda _file, _begin, data: data
     host: str = "127.0.0.1"
     port: int = 0
+    content_host: str = "localhost"
 
     def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
@@ -125,7 +126,7 @@ class LocalHub:
             return await self._bytes(request, path, git_oid(path))
         if self.fault is not None and (answer := await self.fault(request)) is not None:
             return answer
-        location = f"http://localhost:{self.port}/content/{request.match_info['owner']}/{request.match_info['name']}/"
+        location = f"http://{self.content_host}:{self.port}/content/{request.match_info['owner']}/{request.match_info['name']}/"
         return web.Response(
             status=302,
             headers={

@@ -54,6 +54,8 @@ async def call(
     path: str,
     context: ssl.SSLContext,
     body: bytes | None = None,
+    *,
+    limit_bytes: int = MAX_ANSWER_BYTES,
 ) -> bytes:
     """One request. Raises :class:`Refused` for an answer that says no, and :class:`NoAnswer` for anything odd.
 
@@ -65,8 +67,8 @@ async def call(
             content = bytearray()
             async for chunk in response.content.iter_any():
                 content += chunk
-                if len(content) > MAX_ANSWER_BYTES:
-                    raise NoAnswer(f"more than {MAX_ANSWER_BYTES} bytes")
+                if len(content) > limit_bytes:
+                    raise NoAnswer(f"more than {limit_bytes} bytes")
             if HTTPStatus.BAD_REQUEST <= response.status < HTTPStatus.INTERNAL_SERVER_ERROR:
                 raise Refused(_sentence(content))
             if response.status not in {HTTPStatus.OK, HTTPStatus.NO_CONTENT}:

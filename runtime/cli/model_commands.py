@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 def add_models(commands: Any, split: Callable[[str], tuple[int, ...]]) -> None:
     """Add the command and its own commands; ``split`` reads ``5,18,7``."""
-    models = commands.add_parser("models", help="the models on this machine; also layout, fetch, rm, search, token")
+    models = commands.add_parser("models", help="the models on every node in reach; also layout, fetch, rm, …")
+    models.add_argument("--only-here", action="store_true", help="on this machine alone")
     models.add_argument("--json", action="store_true", help="print one JSON list")
     models.set_defaults(run=_list)
     its = models.add_subparsers(metavar="COMMAND", parser_class=type(models))
@@ -28,15 +29,30 @@ def add_models(commands: Any, split: Callable[[str], tuple[int, ...]]) -> None:
         "--node", dest="nodes", action="append", default=[], metavar="NAME", help="for this node; again for each one"
     )
     fetch.add_argument("--split", type=split, metavar="A,B,C", help="layers for each node, in order; even without it")
+    fetch.add_argument("--full", action="store_true", help="keep a full copy on each of the nodes")
     fetch.set_defaults(run=_fetch)
 
-    remove = its.add_parser("rm", help="delete a model from this machine's store")
+    remove = its.add_parser("rm", help="delete a model from Pomona's store, on this machine without --node")
     remove.add_argument("model")
+    remove.add_argument(
+        "--node", dest="nodes", action="append", default=[], metavar="NAME", help="on this node; again for each one"
+    )
     remove.set_defaults(run=_remove)
 
     search = its.add_parser("search", help="models in MLX format on the hub")
     search.add_argument("words")
     search.set_defaults(run=_search)
+
+    favourite = its.add_parser("favourite", help="list a model first, and even while no node has it")
+    favourite.add_argument("model")
+    favourite.add_argument("--remove", action="store_true", help="it is none any more")
+    favourite.set_defaults(run=_favourite)
+
+    convert = its.add_parser(
+        "convert", help="on a node without a GPU: keep quantized models with float32 scales, which it computes faster"
+    )
+    convert.add_argument("switch", choices=("on", "off"))
+    convert.set_defaults(run=_convert)
 
     token = its.add_parser("token", help="keep the hub's token for gated models, read from standard input")
     token.set_defaults(run=_token)
@@ -45,9 +61,9 @@ def add_models(commands: Any, split: Callable[[str], tuple[int, ...]]) -> None:
 
 
 def _list(options: argparse.Namespace, _open_window: object) -> int:
-    from runtime.cli.models import run_models  # a command imports only what it needs
+    from runtime.cli.model_list import run_list  # a command imports only what it needs
 
-    return run_models(as_json=options.json)
+    return run_list(only_here=options.only_here, as_json=options.json)
 
 
 def _layout(options: argparse.Namespace, _open_window: object) -> int:
@@ -57,21 +73,33 @@ def _layout(options: argparse.Namespace, _open_window: object) -> int:
 
 
 def _fetch(options: argparse.Namespace, _open_window: object) -> int:
-    from runtime.cli.models import FetchOptions, run_fetch  # a command imports only what it needs
+    from runtime.cli.model_fetch import FetchOptions, run_fetch  # a command imports only what it needs
 
-    return run_fetch(FetchOptions(options.model, options.revision, tuple(options.nodes), options.split))
+    return run_fetch(FetchOptions(options.model, options.revision, tuple(options.nodes), options.split, options.full))
 
 
 def _remove(options: argparse.Namespace, _open_window: object) -> int:
     from runtime.cli.models import run_remove  # a command imports only what it needs
 
-    return run_remove(options.model, options.revision)
+    return run_remove(options.model, options.revision, options.nodes)
+
+
+def _favourite(options: argparse.Namespace, _open_window: object) -> int:
+    from runtime.cli.models import run_favourite  # a command imports only what it needs
+
+    return run_favourite(options.model, remove=options.remove)
 
 
 def _search(options: argparse.Namespace, _open_window: object) -> int:
     from runtime.cli.models import run_search  # a command imports only what it needs
 
     return run_search(options.words)
+
+
+def _convert(options: argparse.Namespace, _open_window: object) -> int:
+    from runtime.cli.models import run_convert  # a command imports only what it needs
+
+    return run_convert(on=options.switch == "on")
 
 
 def _token(_options: argparse.Namespace, _open_window: object) -> int:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+import logging
 from typing import TYPE_CHECKING
 
 import aiohttp
 import msgspec
 
 from discovery.address import HostPort
-from runtime.agent.calls import NoAnswer, Refused, call, new_session, url_of
+from runtime.agent.calls import url_of
 from runtime.agent.connector import Connector
 from runtime.agent.models.messages import (
     FETCH_PATH,
-    HELD_PATH,
     AnyFetchMessage,
     FetchDone,
     FetchFailed,
@@ -24,91 +23,22 @@ from runtime.agent.models.messages import (
     ModelOrder,
     PeerParts,
 )
+from runtime.cluster.meeting import introduce
+from runtime.cluster.model_lists import ask_held
+from runtime.cluster.model_shares import UNKNOWN_BYTES_PER_SECOND, Way, assign, nobody_has, sentence
+from runtime.cluster.model_ways import ways_between
 from runtime.errors import PomonaError
-from runtime.models.parts import stage_parts
+from runtime.models.hub.client import read_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from discovery.home import Home
+    from runtime.cluster.model_shares import NodeFetch
     from runtime.cluster.nodes import KnownNode
     from runtime.models.parts import Part
-    from runtime.planning.plan import Plan
 
-_ASK_SECONDS = 30.0
-_DEFAULT_BYTES_PER_SECOND = 100e6
-_HUB = "the hub"
-
-
-@dataclass(slots=True)
-class NodeFetch:
-    """What one node has, wants and gets."""
-
-    node: KnownNode
-    held: Held
-    wanted: list[str]
-    peers: dict[str, list[str]] = field(default_factory=dict)
-    """Parts that it gets from each node, by that node's id."""
-    later: dict[str, list[str]] = field(default_factory=dict)
-    """The same of parts that the other node has to fetch first."""
-    hub: list[str] = field(default_factory=list)
-    """Parts that no node has, for which this one asks the hub."""
-
-    @property
-    def name(self) -> str:
-        return self.node.resources.name
-
-
-def wanted_by(plan: Plan, parts: Mapping[str, Part]) -> dict[str, list[str]]:
-    """The parts that each node of a plan needs. Pure."""
-    wanted: dict[str, list[str]] = {}
-    for stage in plan.stages:
-        for rank in stage.ranks:
-            names = stage_parts(parts, stage.first_layer, stage.last_layer + 1)
-            wanted[rank.node_id] = sorted({*wanted.get(rank.node_id, ()), *names})
-    return wanted
-
-
-def assign(nodes: Sequence[KnownNode], held: Mapping[str, Held], wanted: Mapping[str, list[str]]) -> list[NodeFetch]:
-    """Who gets what from whom: each part from all nodes that have it; else one asks the hub, and others ask it. Pure.
-
-    The hub's share goes to whoever has the least of it so far.
-    """
-    fetches = {
-        node.resources.node_id: NodeFetch(node, held[node.resources.node_id], wanted.get(node.resources.node_id, []))
-        for node in nodes
-    }
-    askers: dict[str, str] = {}
-    for part in sorted({part for names in wanted.values() for part in names}):
-        holders = [node_id for node_id, fetch in fetches.items() if part in fetch.held.parts]
-        seekers = [node_id for node_id, fetch in fetches.items() if part in fetch.wanted and node_id not in holders]
-        if not seekers:
-            continue
-        if not holders:
-            askers[part] = min(seekers, key=lambda node_id: len(fetches[node_id].hub))
-            fetches[askers[part]].hub.append(part)
-        for seeker in seekers:
-            for holder in holders:
-                fetches[seeker].peers.setdefault(holder, []).append(part)
-            if not holders and seeker != askers[part]:
-                fetches[seeker].later.setdefault(askers[part], []).append(part)
-    return list(fetches.values())
-
-
-def sentence(fetch: NodeFetch, parts: Mapping[str, Part], names: Mapping[str, str]) -> str:
-    """One line before anything moves: ``has 14 of 18 layers; 3.1 GB from Studio (40 s); 0.9 GB from the hub``."""
-    layers = [part for part in fetch.wanted if part.startswith("layer-")]
-    has = sum(part in fetch.held.parts for part in layers)
-    words = [f"{fetch.name}: has {has} of {len(layers)} layers"]
-    seen: set[str] = set()
-    for source, its in (*fetch.peers.items(), *fetch.later.items()):
-        size = sum(parts[part].byte_count for part in its if part not in seen)
-        seen.update(its)
-        if size:
-            words.append(f"{_size(size)} from {names[source]} ({size / _DEFAULT_BYTES_PER_SECOND:.0f} s)")
-    if fetch.hub:
-        words.append(f"{_size(sum(parts[part].byte_count for part in fetch.hub))} from {_HUB}")
-    return "; ".join(words)
+log = logging.getLogger(__name__)
 
 
 class ModelProvider:
@@ -133,70 +63,113 @@ class ModelProvider:
         self._use_hub = use_hub
 
     async def provide(
-        self, nodes: Sequence[KnownNode], wanted: Mapping[str, list[str]], text_on: Sequence[str] = ()
+        self,
+        nodes: Sequence[KnownNode],
+        wanted: Mapping[str, Sequence[str]],
+        text_on: Sequence[str] = (),
+        others: Sequence[KnownNode] = (),
     ) -> dict[str, str]:
         """Have each node get its parts; returns the folder that its worker loads, by node id.
 
         The nodes must know each other (:func:`runtime.cluster.meeting.introduce`). ``text_on`` are the ids of nodes
-        that also want the tokenizer. Raises :class:`PomonaError`.
+        that also want the tokenizer. ``others`` are asked for what none of ``nodes`` has, before the hub is. Raises
+        :class:`PomonaError`.
         """
-        async with new_session(_ASK_SECONDS) as session:
-            answers = await asyncio.gather(*(self._held(session, node) for node in nodes))
-        held = {node.resources.node_id: answer for node, answer in zip(nodes, answers, strict=True)}
+        held = await self._held_by(nodes)
+        if others and (lacking := nobody_has(held, wanted)):
+            helpers = await self._helpers(others, lacking)
+            if helpers:
+                nodes = [*nodes, *(node for node, _has in helpers)]
+                held |= {node.resources.node_id: has for node, has in helpers}
+                await introduce(self._home, nodes)
         fetches = assign(nodes, held, wanted)
+        going = [fetch for fetch in fetches if fetch.wanted]
+        ways = await self._ways(nodes, fetches, going)
         names = {node.resources.node_id: node.resources.name for node in nodes}
-        folders: dict[str, str] = {}
-        open_fetches: list[NodeFetch] = []
-        for fetch in fetches:
-            node_id = fetch.node.resources.node_id
-            if fetch.peers or fetch.later or fetch.hub or node_id in text_on:
-                self._on_fetch(fetch.node, sentence(fetch, self._parts, names), None)
-                open_fetches.append(fetch)
-            elif fetch.wanted:
-                folders[node_id] = fetch.held.folder
-        rest = [fetch for fetch in fetches if fetch not in open_fetches]
+        for fetch in going:
+            if fetch.givers or fetch.hub:
+                its_ways = {giver: way for (reader, giver), way in ways.items() if reader == fetch.node_id}
+                self._on_fetch(fetch.node, sentence(fetch, self._parts, names, its_ways), None)
+        ordered = [*going, *(fetch for fetch in fetches if not fetch.wanted)]
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = {
-                    fetch.node.resources.node_id: group.create_task(self._fetch(fetch, open_fetches + rest, text_on))
-                    for fetch in open_fetches
+                    fetch.node_id: group.create_task(self._fetch(fetch, ordered, ways, text_on)) for fetch in going
                 }
         except* PomonaError as errors:
             raise errors.exceptions[0] from None
-        return folders | {node_id: task.result().folder for node_id, task in tasks.items()}
+        return {node_id: task.result().folder for node_id, task in tasks.items()}
 
-    async def _held(self, session: aiohttp.ClientSession, node: KnownNode) -> Held:
-        context = self._home.context_for(node.certificate)
-        place = HostPort(node.host, node.port)
-        try:
-            body = await call(session, "POST", place, HELD_PATH, context, msgspec.json.encode(self._order_for(node)))
-            return msgspec.json.decode(body, type=Held)
-        except (NoAnswer, Refused, msgspec.DecodeError) as error:
-            raise PomonaError(f"{node.resources.name} does not say what it has of the model ({error}).") from error
+    async def _held_by(self, nodes: Sequence[KnownNode]) -> dict[str, Held]:
+        answers = await asyncio.gather(*map(self._held, nodes))
+        return {node.resources.node_id: answer for node, answer in zip(nodes, answers, strict=True)}
+
+    async def _helpers(self, others: Sequence[KnownNode], lacking: set[str]) -> list[tuple[KnownNode, Held]]:
+        """Those that have something of it. One that does not answer is of no help, and no obstacle."""
+        answers = await asyncio.gather(*map(self._held, others), return_exceptions=True)
+        found = []
+        for node, answer in zip(others, answers, strict=True):
+            if isinstance(answer, PomonaError):
+                log.info("%s", answer)
+            elif isinstance(answer, BaseException):
+                raise answer
+            elif lacking.intersection(answer.parts):
+                found.append((node, answer))
+        return found
+
+    async def _held(self, node: KnownNode) -> Held:
+        return await ask_held(self._home, node, self._order_for(node))
+
+    async def _ways(
+        self, nodes: Sequence[KnownNode], fetches: Sequence[NodeFetch], going: Sequence[NodeFetch]
+    ) -> dict[tuple[str, str], Way]:
+        """How each node that fetches reaches those that it fetches from; small files may come from any of them."""
+        pairs = {(fetch.node_id, giver) for fetch in going for giver in fetch.givers}
+        ways = await ways_between(self._home, nodes, pairs)
+        for fetch in going:
+            for other in fetches:
+                if other is not fetch:
+                    ways.setdefault((fetch.node_id, other.node_id), Way(other.node.host))
+        return ways
 
     def _order_for(self, node: KnownNode) -> ModelOrder:
         may = self._folder_on is None or node.resources.node_id in self._folder_on
         return self._order if may else msgspec.structs.replace(self._order, folder="")
 
-    async def _fetch(self, fetch: NodeFetch, all_fetches: Sequence[NodeFetch], text_on: Sequence[str]) -> FetchDone:
-        opener = next((other for other in all_fetches if other.held.folder), all_fetches[0])
-        peers = tuple(
-            PeerParts(
-                other.node.resources.node_id,
-                other.name,
-                other.node.host,
-                other.held.byte_port,
-                tuple(fetch.peers.get(other.node.resources.node_id, ())),
-                tuple(fetch.later.get(other.node.resources.node_id, ())),
-                _DEFAULT_BYTES_PER_SECOND,
-                will_open=other is opener,
+    async def _fetch(
+        self,
+        fetch: NodeFetch,
+        fetches: Sequence[NodeFetch],
+        ways: Mapping[tuple[str, str], Way],
+        text_on: Sequence[str],
+    ) -> FetchDone:
+        opener = next((other for other in fetches if other.held.has_manifest), fetches[0])
+        peers = []
+        for other in fetches:
+            if other is fetch or not (other is opener or other.held.has_manifest or other.node_id in fetch.later):
+                continue
+            way = ways[fetch.node_id, other.node_id]
+            peers.append(
+                PeerParts(
+                    other.node_id,
+                    other.name,
+                    way.host,
+                    other.held.byte_port,
+                    tuple(fetch.peers.get(other.node_id, ())),
+                    tuple(fetch.later.get(other.node_id, ())),
+                    way.bytes_per_second or UNKNOWN_BYTES_PER_SECOND,
+                    will_open=other is opener,
+                )
             )
-            for other in all_fetches
-            if other is not fetch
-            and (other is opener or other.held.folder or other.node.resources.node_id in fetch.later)
+        order = FetchOrder(
+            self._order_for(fetch.node),
+            tuple(fetch.wanted),
+            tuple(peers),
+            with_text=fetch.node_id in text_on,
+            use_hub=self._use_hub,
+            opens=opener is fetch and not fetch.held.has_manifest,
+            hub_token=(read_token(self._home.folder) or "") if self._use_hub else "",
         )
-        with_text = fetch.node.resources.node_id in text_on
-        order = FetchOrder(self._order_for(fetch.node), tuple(fetch.wanted), peers, with_text, self._use_hub)
         try:
             return await self._ordered(fetch.node, order)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -219,7 +192,3 @@ class ModelProvider:
                     case FetchFailed(reason):
                         raise PomonaError(f"{node.resources.name}: {reason}")
         raise PomonaError(f"{node.resources.name} is gone: what it has fetched stays, so start again.")
-
-
-def _size(byte_count: int) -> str:
-    return f"{byte_count / 1e9:.1f} GB" if byte_count >= 1e8 else f"{byte_count / 1e6:.1f} MB"

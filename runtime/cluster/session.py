@@ -36,7 +36,8 @@ from runtime.cluster.messages import (
     ServerMessage,
     Statistics,
 )
-from runtime.cluster.models import ModelProvider, wanted_by
+from runtime.cluster.model_shares import wanted_by
+from runtime.cluster.models import ModelProvider
 from runtime.cluster.recovery import Recoveries, plan_for_those_left
 from runtime.cluster.requests import Requests
 from runtime.engine.hop import Credentials, HopError
@@ -202,7 +203,9 @@ class Session:
         parts = await asyncio.to_thread(model_parts, manifest)
         order = ModelOrder(manifest.name, manifest.repository, manifest.revision, str(self._folder))
         provider = ModelProvider(self._home, order, parts, self._on_fetch, folder_on=self._request.folder_on)
-        return await provider.provide(nodes, wanted_by(self._plan, parts))
+        planned = {node.resources.node_id for node in nodes}
+        others = reachable([*nodes, *(node for node_id, node in self._nodes.items() if node_id not in planned)])
+        return await provider.provide(nodes, wanted_by(self._plan, parts), others=others[len(nodes) :])
 
     def _on_fetch(self, node: KnownNode, words: str, progress: FetchProgress | None) -> None:
         done, total = (progress.done_bytes, progress.total_bytes) if progress else (0, 0)

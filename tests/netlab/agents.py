@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 class Agent:
     """``pomona agent`` on a host, reachable from the network."""
 
-    def __init__(self, host: Host, name: str | None = None) -> None:
+    def __init__(self, host: Host, name: str | None = None, **options: object) -> None:
         self.host = host
         self.name = name or host.name
         self.started_seconds = time.monotonic()
         words = ["agent", "--owned", "--name", self.name, "--listen", "network"]
-        self.process = pomona(host, *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.process = pomona(host, *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
         self._node_id = ""
 
     @property

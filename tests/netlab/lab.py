@@ -140,7 +140,14 @@ class Host:
 
     def sent_bytes(self, lan: int = 0) -> int:
         """What has left through this interface since it was plugged in."""
-        counter = f"/sys/class/net/eth{lan}/statistics/tx_bytes"
+        return self._counter("tx_bytes", lan)
+
+    def received_bytes(self, lan: int = 0) -> int:
+        """What has come in by it."""
+        return self._counter("rx_bytes", lan)
+
+    def _counter(self, name: str, lan: int) -> int:
+        counter = f"/sys/class/net/eth{lan}/statistics/{name}"
         return int(_run("ip", "netns", "exec", self.namespace, "cat", counter))
 
     def end(self) -> None:

@@ -59,11 +59,25 @@ def test_fetch_list_and_delete(environment, tmp_path):
     (listed,) = json.loads(pomona(environment, "--json").stdout)
     assert (listed["repository"], listed["layers_held"], listed["layer_count"]) == (REPOSITORY, 5, 12)
     assert listed["is_ours"]
-    assert "5 of 12 layers" in pomona(environment).stdout
+    assert "5 of 12 layers" in pomona(environment, "--only-here").stdout
     assert "GB are free again" in pomona(environment, "rm", REPOSITORY).stdout
     refused = pomona(environment, "rm", REPOSITORY)
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
     assert list((tmp_path / "home" / "models").iterdir()) == []
+
+
+def test_favourites_come_first_and_stay_listed_when_they_are_nowhere(environment, folder):
+    assert pomona(environment, "favourite", "someone/Wanted").returncode == 0
+    assert pomona(environment, "favourite", REPOSITORY).returncode == 0
+    assert pomona(environment, "fetch", REPOSITORY).returncode == 0
+    first, *_rest, wanted, _empty, disk = pomona(environment).stdout.splitlines()
+    assert first.startswith(f"{REPOSITORY}, a favourite: 12 layers, ")
+    assert "any split in stages; tensor mode over 2, 4 nodes" in first
+    assert wanted == "someone/Wanted, a favourite: on no node in reach"
+    assert disk.startswith("this machine: 0.00 GB of models, ")
+    assert pomona(environment, "favourite", "someone/Wanted", "--remove").returncode == 0
+    refused = pomona(environment, "favourite", "someone/Wanted", "--remove")
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
 
 
 def test_the_layout_of_a_model_on_the_hub_reads_no_weights(environment, hub, folder):
@@ -92,7 +106,7 @@ def test_a_killed_fetch_goes_on_where_it_stopped(environment, hub, folder, tmp_p
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         for line in process.stderr:
-            if requests[0] > 8 and not line.startswith("this Mac: 0.00 of 0.00 GB, 0 MB/s"):
+            if requests[0] > 8 and not line.startswith("this machine: 0.00 of 0.00 GB, 0 MB/s"):
                 break
         process.send_signal(signal.SIGKILL)
     hub.fault = None

@@ -58,12 +58,12 @@ async def test_nodes_fetch_their_layers_and_a_moved_boundary_only_what_moved(own
             assert len(lines) == 2
             for line, name, span in zip(lines, (names[0], names[2]), ((0, 5), (23, 30)), strict=True):
                 count, size = span[1] - span[0], megabytes(demo_model, *span)
-                assert re.fullmatch(rf"{name}: has 0 of {count} layers; {size} from {names[1]} .*", line)
+                assert re.fullmatch(rf"{name}: has 0 of {count} layers; {size} from {names[1]}", line)
             _text, tokens, _finished = await running.ask(QUESTION, max_tokens=12)
             await client.send(Resplit(plan_for(demo_model, nodes, (7, 16, 7))))
             (line,) = await until_ready(running)
             moved = megabytes(demo_model, 0, 7, without=(0, 5))
-            assert re.fullmatch(rf"{names[0]}: has 5 of 7 layers; {moved} from {names[1]} .*", line)
+            assert re.fullmatch(rf"{names[0]}: has 5 of 7 layers; {moved} from {names[1]}", line)
             _text, again, _finished = await running.ask(QUESTION, "again", max_tokens=12)
     finally:
         await client.close()
@@ -161,6 +161,4 @@ async def test_three_nodes_fetch_only_their_bytes_and_the_hub_is_asked_once(hub,
     await provider.provide(nodes, wanted(7, 16, 7))
     assert hub.content_bytes("") == before
     moved = sum(parts[f"layer-{layer:05}"].byte_count for layer in (5, 6)) / 1e6
-    assert lines == [
-        f"{nodes[0].resources.name}: has 5 of 7 layers; {moved:.1f} MB from {nodes[1].resources.name} (0 s)"
-    ]
+    assert lines == [f"{nodes[0].resources.name}: has 5 of 7 layers; {moved:.1f} MB from {nodes[1].resources.name}"]
