@@ -27,7 +27,7 @@ _GB = 1e9
 
 
 class ListedModel(HeldModel, frozen=True):
-    """What ``--json`` prints of a model on a node. A favourite that is nowhere has an empty ``node``."""
+    """What ``--json`` prints of a model on a node."""
 
     node: str = ""
     node_id: str = ""

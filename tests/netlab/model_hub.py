@@ -11,7 +11,7 @@ PORT = 8080
 
 
 def main(folder: str, name: str, address: str) -> None:
-    with LocalHub({name: Path(folder)}, host="0.0.0.0", port=PORT, content_host=address):
+    with LocalHub({name: Path(folder)}, host=address, port=PORT, content_host=address):
         sys.stdout.write("it listens\n")
         sys.stdout.flush()
         sys.stdin.read()

@@ -103,9 +103,9 @@ def test_nodes_fetch_their_layers_and_a_moved_boundary_moves_two(fetching):
     assert "the hub" not in line
     assert hub.sent_bytes() - sent < 5_000
     assert moved < fetching.lab["mini"].sent_bytes() - gave < MOST * moved + CHATTER_BYTES
-    received = [host.received_bytes() - had for host, had in zip(hosts, before, strict=True)]
-    assert moved < received[0] < MOST * moved + CHATTER_BYTES
-    assert max(received[1:]) < CHATTER_BYTES
+    came = [host.received_bytes() - had for host, had in zip(hosts, before, strict=True)]
+    assert moved < came[0] < MOST * moved + CHATTER_BYTES
+    assert max(came[1:]) < CHATTER_BYTES
 
     # Without the hub, the nodes together still have the model.
     fetching.lab["hub"].kill(fetching.hub)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import mlx.core as mx
 import numpy as np
@@ -40,7 +40,8 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 def rewrite(folder: Path, change) -> None:
     for path in folder.glob("*.safetensors"):
-        weights = {name: change(name, array) for name, array in mx.load(str(path)).items()}
+        loaded: Any = mx.load(str(path))
+        weights = {name: change(name, array) for name, array in loaded.items()}
         mx.eval(weights)
         mx.save_safetensors(str(path), weights, {"format": "mlx"})
 
