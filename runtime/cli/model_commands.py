@@ -30,6 +30,7 @@ def add_models(commands: Any, split: Callable[[str], tuple[int, ...]]) -> None:
     )
     fetch.add_argument("--split", type=split, metavar="A,B,C", help="layers for each node, in order; even without it")
     fetch.add_argument("--full", action="store_true", help="keep a full copy on each of the nodes")
+    fetch.add_argument("--dry-run", action="store_true", help="only say what would come from where, and how long")
     fetch.set_defaults(run=_fetch)
 
     remove = its.add_parser("rm", help="delete a model from Pomona's store, on this machine without --node")
@@ -75,7 +76,8 @@ def _layout(options: argparse.Namespace, _open_window: object) -> int:
 def _fetch(options: argparse.Namespace, _open_window: object) -> int:
     from runtime.cli.model_fetch import FetchOptions, run_fetch  # a command imports only what it needs
 
-    return run_fetch(FetchOptions(options.model, options.revision, tuple(options.nodes), options.split, options.full))
+    nodes = tuple(options.nodes)
+    return run_fetch(FetchOptions(options.model, options.revision, nodes, options.split, options.full, options.dry_run))
 
 
 def _remove(options: argparse.Namespace, _open_window: object) -> int:

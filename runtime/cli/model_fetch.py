@@ -41,12 +41,16 @@ class FetchOptions:
     split: tuple[int, ...] | None
     full: bool
     """Each node keeps a whole copy, the tokenizer included."""
+    dry_run: bool
+    """Only say what would come from where."""
 
 
 def run_fetch(options: FetchOptions) -> int:
     """Fetch, saying how far it is; interrupting it pauses."""
     if options.full and options.split:
         raise PomonaError("A full copy has every layer; leave out either --full or --split.")
+    if options.dry_run and not options.nodes:
+        raise PomonaError("What would come from where is said of nodes: name them with --node.")
     home = open_home(data_folder())
     return asyncio.run(_fetch_on_nodes(home, options) if options.nodes else _fetch_here(home, options))
 
@@ -68,8 +72,8 @@ async def _fetch_here(home: Home, options: FetchOptions) -> int:
 
 
 async def _fetch_on_nodes(home: Home, options: FetchOptions) -> int:
-    in_reach = await nodes_in_reach(home, always=True)
-    nodes = reachable(named_nodes(in_reach, options.nodes))
+    in_reach = reachable(await nodes_in_reach(home, always=True))
+    nodes = named_nodes(in_reach, options.nodes)
     found = await find_model(home, options.model, options.revision, in_reach)
     manifest = found.manifest
     parts = model_parts(manifest)
@@ -82,12 +86,14 @@ async def _fetch_on_nodes(home: Home, options: FetchOptions) -> int:
         raise PomonaError(f"The split is for {len(shares)} nodes, and {len(nodes)} are named.")
     await introduce(home, nodes)
     order = ModelOrder(manifest.name, manifest.repository, manifest.revision, str(found.folder or ""))
-    folders = await ModelProvider(home, order, parts, _Telling().on_node).provide(
-        nodes,
-        {node_id: names for node_id, names in zip(ids, shares, strict=True) if names},
-        text_on=ids if options.full else (),
-        others=[node for node in in_reach if node.resources.node_id not in ids],
-    )
+    provider = ModelProvider(home, order, parts, _Telling().on_node)
+    wanted = {node_id: names for node_id, names in zip(ids, shares, strict=True) if names}
+    others = [node for node in in_reach if node.resources.node_id not in ids]
+    if options.dry_run:
+        lines = await provider.preview(nodes, wanted, others)
+        _out("\n".join(lines) or "Every node has what it needs.")
+        return 0
+    folders = await provider.provide(nodes, wanted, ids if options.full else (), others)
     for node in nodes:
         what = "all of it" if options.full else "its layers"
         _out(f"{node.resources.name} has {what} in {folders.get(node.resources.node_id, 'no folder')}.")
@@ -134,7 +140,7 @@ class _Telling:
 
     def _tell(self, name: str, done: int, total: int, rate: float, left: float | None) -> None:
         share = done / max(total, 1)
-        if share - self._told.get(name, -1.0) < 0.05 and done < total:
+        if share - self._told.get(name, -1.0) < (0.05 if done < total else 0.001):
             return
         self._told[name] = share
         rest = f", {left:.0f} s left" if left else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import aiohttp
 import msgspec
@@ -41,6 +41,25 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+class _Shares(NamedTuple):
+    """Who gets what from whom."""
+
+    fetches: Sequence[NodeFetch]
+    going: Sequence[NodeFetch]
+    """Those of nodes that want something, even if they have it."""
+    ways: Mapping[tuple[str, str], Way]
+
+    def sentences(self, parts: Mapping[str, Part]) -> list[tuple[NodeFetch, str]]:
+        """For each node that lacks something, what comes from where."""
+        names = {fetch.node_id: fetch.name for fetch in self.fetches}
+        found = []
+        for fetch in self.going:
+            if fetch.givers or fetch.hub:
+                its_ways = {giver: way for (reader, giver), way in self.ways.items() if reader == fetch.node_id}
+                found.append((fetch, sentence(fetch, parts, names, its_ways)))
+        return found
+
+
 class ModelProvider:
     """Provides one model to nodes; ``on_fetch`` gets a line about a node for people, then numbers."""
 
@@ -72,24 +91,15 @@ class ModelProvider:
         """Have each node get its parts; returns the folder that its worker loads, by node id.
 
         The nodes must know each other (:func:`runtime.cluster.meeting.introduce`). ``text_on`` are the ids of nodes
-        that also want the tokenizer. ``others`` are asked for what none of ``nodes`` has, before the hub is. Raises
+        that also want the tokenizer; the first that asks the hub gets it in any case, so that the nodes together
+        have all of the model. ``others`` are asked for what none of ``nodes`` has, before the hub is. Raises
         :class:`PomonaError`.
         """
-        held = await self._held_by(nodes)
-        if others and (lacking := nobody_has(held, wanted)):
-            helpers = await self._helpers(others, lacking)
-            if helpers:
-                nodes = [*nodes, *(node for node, _has in helpers)]
-                held |= {node.resources.node_id: has for node, has in helpers}
-                await introduce(self._home, nodes)
-        fetches = assign(nodes, held, wanted)
-        going = [fetch for fetch in fetches if fetch.wanted]
-        ways = await self._ways(nodes, fetches, going)
-        names = {node.resources.node_id: node.resources.name for node in nodes}
-        for fetch in going:
-            if fetch.givers or fetch.hub:
-                its_ways = {giver: way for (reader, giver), way in ways.items() if reader == fetch.node_id}
-                self._on_fetch(fetch.node, sentence(fetch, self._parts, names, its_ways), None)
+        shares = await self._shares(nodes, wanted, others)
+        for fetch, words in shares.sentences(self._parts):
+            self._on_fetch(fetch.node, words, None)
+        fetches, going, ways = shares
+        text_on = [*text_on, *[fetch.node_id for fetch in going if fetch.hub][:1]]
         ordered = [*going, *(fetch for fetch in fetches if not fetch.wanted)]
         try:
             async with asyncio.TaskGroup() as group:
@@ -99,6 +109,27 @@ class ModelProvider:
         except* PomonaError as errors:
             raise errors.exceptions[0] from None
         return {node_id: task.result().folder for node_id, task in tasks.items()}
+
+    async def preview(
+        self, nodes: Sequence[KnownNode], wanted: Mapping[str, Sequence[str]], others: Sequence[KnownNode] = ()
+    ) -> list[str]:
+        """What :meth:`provide` would say of each node that lacks something; nothing is fetched."""
+        shares = await self._shares(nodes, wanted, others)
+        return [words for _fetch, words in shares.sentences(self._parts)]
+
+    async def _shares(
+        self, nodes: Sequence[KnownNode], wanted: Mapping[str, Sequence[str]], others: Sequence[KnownNode]
+    ) -> _Shares:
+        held = await self._held_by(nodes)
+        if others and (lacking := nobody_has(held, wanted)):
+            helpers = await self._helpers(others, lacking)
+            if helpers:
+                nodes = [*nodes, *(node for node, _has in helpers)]
+                held |= {node.resources.node_id: has for node, has in helpers}
+                await introduce(self._home, nodes)
+        fetches = assign(nodes, held, wanted)
+        going = [fetch for fetch in fetches if fetch.wanted]
+        return _Shares(fetches, going, await self._ways(nodes, fetches, going))
 
     async def _held_by(self, nodes: Sequence[KnownNode]) -> dict[str, Held]:
         answers = await asyncio.gather(*map(self._held, nodes))
@@ -158,7 +189,7 @@ class ModelProvider:
                     tuple(fetch.peers.get(other.node_id, ())),
                     tuple(fetch.later.get(other.node_id, ())),
                     way.bytes_per_second or UNKNOWN_BYTES_PER_SECOND,
-                    will_open=other is opener,
+                    will_open=other is opener and not other.held.has_manifest,
                 )
             )
         order = FetchOrder(

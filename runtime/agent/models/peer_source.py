@@ -151,9 +151,11 @@ class PeerSource:
 
         def ask() -> bytes:
             answer, data = self._ask(ReadSmall(name), 64 << 20)
-            if answer.status != "ok":
-                raise self._absent(name, answer.status)
-            return bytes(data)
+            if answer.status == "ok":
+                return bytes(data)
+            if self._place.will_open and self._is_early:  # it asks the hub; nobody else is waited for
+                raise NotYet
+            raise SourceError(f"{self.name} does not have {name}.")
 
         return await self._in_thread(ask)
 
@@ -215,9 +217,12 @@ class PeerSource:
             raise self._absent(self._model.name, answer.status)
         return _Idle(connection, memoryview(bytearray(PIECE_BYTES))), bytes(text)
 
+    @property
+    def _is_early(self) -> bool:
+        return time.monotonic() - self._started_seconds < _BEGIN_SECONDS
+
     def _absent(self, what: str, status: str) -> Exception:
-        is_early = time.monotonic() - self._started_seconds < _BEGIN_SECONDS
-        if status == "later" or (is_early and (self._place.will_have or self._place.will_open)):
+        if status == "later" or (self._is_early and (self._place.will_have or self._place.will_open)):
             return NotYet()
         return SourceError(f"{self.name} does not have {what}.")
 

@@ -158,7 +158,9 @@ async def test_three_nodes_fetch_only_their_bytes_and_the_hub_is_asked_once(hub,
     ]
     before = hub.content_bytes("")
     lines.clear()
+    would = await provider.preview(nodes, wanted(7, 16, 7))
     await provider.provide(nodes, wanted(7, 16, 7))
+    assert lines == would
     assert hub.content_bytes("") == before
     moved = sum(parts[f"layer-{layer:05}"].byte_count for layer in (5, 6)) / 1e6
     assert lines == [f"{nodes[0].resources.name}: has 5 of 7 layers; {moved:.1f} MB from {nodes[1].resources.name}"]
