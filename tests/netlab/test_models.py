@@ -119,6 +119,7 @@ def test_nodes_fetch_their_layers_and_a_moved_boundary_moves_two(fetching):
 def test_a_cut_cable_is_said_and_the_fetch_goes_on_where_it_stopped(fetching):
     studio, mini = fetching.lab["studio"], fetching.lab["mini"]
     fetching.fetch("--node", "mini")
+    fetching.lab["hub"].kill(fetching.hub)  # or the rest would come from there
     mini.limit_rate(80)
     process = fetching.started("--node", "studio")
     assert process.stderr is not None

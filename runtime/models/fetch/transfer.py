@@ -143,11 +143,11 @@ class Transfer:
             except asyncio.CancelledError:
                 self._jobs.appendleft(job)
                 raise
-            await self._took(source, partial, index, digest)
+            self._took(source, partial, index, digest)
             self._tell()
             self._stir()
 
-    async def _took(self, source: Source, partial: PartialPart, index: int, digest: bytes) -> None:
+    def _took(self, source: Source, partial: PartialPart, index: int, digest: bytes) -> None:
         partial.keep(index, digest)
         begin, end = partial.part.chunk(index)
         came = self.progress.from_source
