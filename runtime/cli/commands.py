@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from discovery.address import DEFAULT_PORT
 from runtime.cli.model_commands import add_models
+from runtime.cli.session_commands import Readers, add_session_commands
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
@@ -83,6 +84,9 @@ def _parser() -> argparse.ArgumentParser:
         "--self-test", action="store_true", help="use the window by itself, once: start, ask, print the answer, quit"
     )
     demo.set_defaults(run=_demo)
+
+    readers = Readers(port=_port, positive=_positive, natural=_natural, temperature=_temperature, split=_split)
+    add_session_commands(commands, readers)
 
     check = commands.add_parser("check", help="compare a split of a model with the whole model, on this machine")
     check.add_argument("model", help="a model's folder, a config.json (random weights are made for it), or demo")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from runtime.agent.folder import open_home
+from runtime.cli.place import note, placed
+from runtime.cli.progress import Progress
 from runtime.cluster.client import SessionClient
 from runtime.cluster.messages import (
     Chat,
@@ -19,8 +20,6 @@ from runtime.cluster.messages import (
     Failed,
     Finished,
     FinishReason,
-    LoadProgress,
-    ModelFetch,
     PlanRefused,
     Ready,
     Recovering,
@@ -29,23 +28,17 @@ from runtime.cluster.messages import (
     Text,
     UsedLink,
 )
-from runtime.cluster.nodes import NodeWatcher
 from runtime.errors import PomonaError
-from runtime.models.planning_layout import read_planning_layout
-from runtime.planning.from_resources import plan_nodes
-from runtime.planning.plan import Mode, Refusal, make_plan
+from runtime.planning.plan import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-    from pathlib import Path
+    from collections.abc import AsyncIterator
 
+    from runtime.cli.place import Place, PlaceOptions
     from runtime.cluster.messages import ServerMessage
-    from runtime.cluster.nodes import KnownNode
     from runtime.engine.orders import HopKind
-    from runtime.models.layout import ModelLayout
     from runtime.planning.plan import Plan
 
-_FIND_SECONDS = 20.0
 MIB = 1 << 20
 """Shown as MB, as Macs show memory."""
 EXIT_FAILED = 1
@@ -61,24 +54,6 @@ class Question:
     max_tokens: int
     temperature: float
     seed: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Room:
-    """What a session runs, and what another split of it is planned from."""
-
-    layout: ModelLayout
-    nodes: Sequence[KnownNode]
-    mode: Mode
-
-    def plan(self, split: Sequence[int] | None) -> Plan:
-        """Raises :class:`PomonaError` with the reason why there is none."""
-        plan = make_plan(
-            self.layout, plan_nodes(self.layout, (node.resources for node in self.nodes)), split, self.mode
-        )
-        if isinstance(plan, Refusal):
-            raise PomonaError(plan.reason)
-        return plan
 
 
 class StageReport(msgspec.Struct, frozen=True):
@@ -113,58 +88,24 @@ class _Answer:
     finished: Finished
 
 
-async def run_console(
-    home: Path,
-    folder: Path,
-    node_ids: Sequence[str],
-    split: Sequence[int] | None,
-    mode: Mode,
-    question: Question,
-    *,
-    hops: HopKind = "tls",
-    as_json: bool,
-) -> int:
-    """Run the model over the nodes ``node_ids``, in this order, which trust ``home``; returns the exit status."""
+async def run_console(options: PlaceOptions, question: Question, *, hops: HopKind = "tls", as_json: bool) -> int:
+    """Run a model where ``options`` says and talk with it; returns the exit status."""
     this_task = asyncio.current_task()
     assert this_task is not None  # a coroutine runs in a task
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this_task.cancel)
-    nodes = await _find_nodes(home, node_ids)
-    room = _Room(read_planning_layout(folder), nodes, mode)
-    client = await SessionClient.start(room.plan(split), folder, nodes, home, hops=hops)
-    try:
-        return await _converse(client, room, question, as_json=as_json)
-    finally:
-        await client.close()
+    async with placed(options) as place:
+        client = await SessionClient.start(
+            place.plan(), place.folder, place.nodes, place.home, hops=hops, folder_on=place.folder_on
+        )
+        try:
+            return await _converse(client, place, question, as_json=as_json)
+        finally:
+            await client.close()
 
 
-async def _find_nodes(home: Path, node_ids: Sequence[str]) -> list[KnownNode]:
-    found: dict[str, KnownNode] = {}
-    complete = asyncio.Event()
-
-    def on_change(nodes: tuple[KnownNode, ...]) -> None:
-        found.clear()
-        found.update((node.resources.node_id, node) for node in nodes)
-        if found.keys() >= set(node_ids):
-            complete.set()
-
-    watcher = NodeWatcher(open_home(home), on_change)
-    await watcher.start()
-    try:
-        async with asyncio.timeout(_FIND_SECONDS):
-            await complete.wait()
-    except TimeoutError:
-        raise PomonaError(
-            f"Only {len(found)} of {len(node_ids)} nodes were found within {_FIND_SECONDS:.0f} s; "
-            "check that multicast works on this machine's loopback."
-        ) from None
-    finally:
-        await watcher.close()
-    return [found[node_id] for node_id in node_ids]
-
-
-async def _converse(client: SessionClient, room: _Room, question: Question, *, as_json: bool) -> int:
+async def _converse(client: SessionClient, place: Place, question: Question, *, as_json: bool) -> int:
     events = client.events()
-    ready = await _load(events)
+    ready = await Progress().until_ready(events)
     if not isinstance(ready, Ready):
         return EXIT_FAILED
     turns: list[ChatMessage] = []
@@ -173,7 +114,7 @@ async def _converse(client: SessionClient, room: _Room, question: Question, *, a
         if prompt is None:
             return 0
         if question.prompt is None and prompt.split()[0] == SPLIT_COMMAND:
-            changed = await _resplit(client, events, room, prompt)
+            changed = await _resplit(client, events, place, prompt)
             if changed is None:
                 return EXIT_FAILED
             ready = changed if isinstance(changed, Ready) else ready
@@ -194,48 +135,27 @@ async def _converse(client: SessionClient, room: _Room, question: Question, *, a
 
 
 async def _resplit(
-    client: SessionClient, events: AsyncIterator[ServerMessage], room: _Room, line: str
+    client: SessionClient, events: AsyncIterator[ServerMessage], place: Place, line: str
 ) -> Ready | PlanRefused | None:
     """Go over to the split that a person typed. What is wrong with it is told and returned; None if all is over."""
     try:
         split = [int(part) for part in line.removeprefix(SPLIT_COMMAND).split(",")]
-        plan = room.plan(split)
+        plan = place.plan(split)
     except ValueError:
         return _refused(f"Give layers for each node, such as {SPLIT_COMMAND} 7,16,7.")
     except PomonaError as error:
         return _refused(str(error))
     await client.send(Resplit(plan))
-    outcome = await _load(events)
+    outcome = await Progress().until_ready(events)
     if isinstance(outcome, Ready):
         read_bytes = sum(rank.read_bytes for rank in outcome.ranks)
-        _note(f"{read_bytes / MIB:.1f} MB were loaded; the rest was there")
+        note(f"{read_bytes / MIB:.1f} MB were loaded; the rest was there")
     return outcome
 
 
 def _refused(reason: str) -> PlanRefused:
-    _note(f"pomona: {reason}")
+    note(f"pomona: {reason}")
     return PlanRefused(reason)
-
-
-async def _load(events: AsyncIterator[ServerMessage]) -> Ready | PlanRefused | None:
-    """Tell each rank's phases until the model is ready; None if it fails, which is told too."""
-    phases: dict[int, str] = {}
-    async for event in events:
-        match event:
-            case LoadProgress(rank=rank, phase=phase) if phases.get(rank) != phase:
-                phases[rank] = phase
-                _note(f"{event.node_name}: {phase}")
-            case ModelFetch(words=words) if words:
-                _note(words)
-            case Ready():
-                return event
-            case PlanRefused(reason):
-                return _refused(reason)
-            case Failed(reason):
-                _note(f"pomona: {reason}")
-            case _:
-                pass
-    return None
 
 
 async def _answer(events: AsyncIterator[ServerMessage], *, echo: bool) -> _Answer | None:
@@ -251,9 +171,9 @@ async def _answer(events: AsyncIterator[ServerMessage], *, echo: bool) -> _Answe
             case Finished():
                 return _Answer("".join(text), tokens, event)
             case Recovering(reason):
-                _note(f"\npomona: {reason} The answer goes on when the model is up again.")
+                note(f"\npomona: {reason} The answer goes on when the model is up again.")
             case Rejected(reason=reason) | Failed(reason):
-                _note(f"pomona: {reason}")
+                note(f"pomona: {reason}")
                 return None
             case _:
                 pass
@@ -308,7 +228,3 @@ def _summary(ready: Ready, finished: Finished, *, with_nodes: bool) -> str:
 def _out(text: str) -> None:
     sys.stdout.write(text)
     sys.stdout.flush()
-
-
-def _note(text: str) -> None:
-    sys.stderr.write(f"{text}\n")

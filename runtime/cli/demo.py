@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from discovery.home import temporary_home
 from runtime.cli.console import Question, run_console
 from runtime.cli.display import has_display
+from runtime.cli.place import DEMO, PlaceOptions, note
 from runtime.cli.virtual_nodes import VirtualNodes, virtual_nodes
 from runtime.errors import PomonaError
 from runtime.models.demo import cache_folder, demo_model_folder
@@ -17,7 +18,7 @@ from runtime.models.planning_layout import read_planning_layout
 from runtime.planning.plan import PlanNode, Refusal, make_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
     from pathlib import Path
 
     from runtime.engine.orders import HopKind
@@ -45,42 +46,38 @@ class DemoOptions:
 
 def run_demo(options: DemoOptions, open_window: Callable[[Path, Path | None], int]) -> int:
     """Run it to the end; everything that it started is gone when it returns. Raises :class:`PomonaError`."""
+    in_console = options.headless or options.as_json or options.prompt is not None
+    if not in_console and not has_display():
+        note("There is no display here, so the demo runs in this terminal.")
+        in_console = True
+    if not in_console:
+        return _in_window(options, open_window)
+    place = PlaceOptions(DEMO, virtual_nodes=options.node_count, split=options.split, mode=options.mode)
+    question = Question(options.prompt or default_prompt(), options.max_tokens, options.temperature, options.seed)
+    return run_until_over(run_console(place, question, hops=options.hops, as_json=options.as_json))
+
+
+def run_until_over(session: Coroutine[Any, Any, int]) -> int:
+    """Run a command's coroutine, which ends everything that it started when it is cancelled."""
+    try:
+        return asyncio.run(session)
+    except asyncio.CancelledError:  # SIGTERM
+        return EXIT_TERMINATED
+
+
+def _in_window(options: DemoOptions, open_window: Callable[[Path, Path | None], int]) -> int:
     nodes = virtual_nodes(options.node_count)
-    folder = demo_model_folder(lambda: _note("Preparing the demo model; this happens once."))
+    folder = demo_model_folder(lambda: note("Preparing the demo model; this happens once."))
     # Whether the split can be is known before anything starts: the agents will have these very budgets.
     preview = [PlanNode(node.name, node.name, node.memory_bytes) for node in nodes]
     refused = make_plan(read_planning_layout(folder), preview, options.split, options.mode)
     if isinstance(refused, Refusal):
         raise PomonaError(refused.reason)
-    in_console = options.headless or options.as_json or options.prompt is not None
-    if not in_console and not has_display():
-        _note("There is no display here, so the demo runs in this terminal.")
-        in_console = True
     with temporary_home() as home, VirtualNodes(nodes, home, cache_folder() / "demo.log") as agents:
-        node_ids = [agent.node_id for agent in agents.started()]
-        if not in_console:
-            return open_window(home.folder, folder)
-        question = Question(options.prompt or _default_prompt(), options.max_tokens, options.temperature, options.seed)
-        session = run_console(
-            home.folder,
-            folder,
-            node_ids,
-            options.split,
-            options.mode,
-            question,
-            hops=options.hops,
-            as_json=options.as_json,
-        )
-        try:
-            return asyncio.run(session)
-        except asyncio.CancelledError:  # SIGTERM: run_console has ended everything
-            return EXIT_TERMINATED
+        agents.started()
+        return open_window(home.folder, folder)
 
 
-def _default_prompt() -> str | None:
+def default_prompt() -> str | None:
     """None where someone sits at the terminal and can ask themselves."""
     return None if sys.stdin.isatty() else DEFAULT_PROMPT
-
-
-def _note(text: str) -> None:
-    sys.stderr.write(f"{text}\n")

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from runtime.cluster.running_note import RunningNote
     from runtime.engine.orders import HopKind
     from runtime.planning.plan import Plan
+    from runtime.server.options import ApiOptions
 
 log = logging.getLogger(__name__)
 
@@ -76,11 +77,13 @@ class SessionClient:
         hops: HopKind = "tls",
         folder_on: Sequence[str] | None = None,
         outlives: bool = False,
+        api: ApiOptions | None = None,
     ) -> Self:
         """Start a controller for ``plan`` and connect to it; loading goes on and is told by :meth:`events`.
 
         ``home`` is the folder of the identity by which the nodes know this machine. ``folder_on`` are the ids of the
         nodes that may use ``model_folder`` in place, None all that see it; the others fetch what their layers need.
+        With ``api`` programs reach the model over HTTP; ``Serving`` tells where.
         Raises :class:`PomonaError` when there can be no session.
         """
         process = await asyncio.create_subprocess_exec(
@@ -92,7 +95,7 @@ class SessionClient:
         key = secrets.token_urlsafe(32)
         where = None if folder_on is None else tuple(folder_on)
         request = SessionRequest(
-            plan, str(model_folder), tuple(nodes), str(home), key, keep_running, hops, where, outlives
+            plan, str(model_folder), tuple(nodes), str(home), key, keep_running, hops, where, outlives, api
         )
         http = aiohttp.ClientSession()
         try:

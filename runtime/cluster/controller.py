@@ -31,6 +31,7 @@ from runtime.cluster.messages import (
     Opened,
     Resplit,
     ServerMessage,
+    Serving,
     Stop,
 )
 from runtime.cluster.running_note import RunningNote, noted_session
@@ -38,6 +39,7 @@ from runtime.cluster.session import Session
 from runtime.cluster.transcript import Transcript
 from runtime.errors import PomonaError
 from runtime.models.layout import read_layout
+from runtime.server.application import ApiServer
 
 if TYPE_CHECKING:
     from runtime.models.layout import ModelLayout
@@ -74,7 +76,13 @@ async def _serve(request: SessionRequest, layout: ModelLayout) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, controller.session.stop)
-    port = await controller.listen()
+    try:
+        port = await controller.listen()
+    except PomonaError as error:
+        sys.stdout.write(_encoder.encode(Opened(error=str(error))).decode() + "\n")
+        controller.session.stop()
+        await controller.session.run()
+        return
     sys.stdout.write(_encoder.encode(Opened(port)).decode() + "\n")
     sys.stdout.flush()
     async with AsyncExitStack() as stack:
@@ -96,8 +104,16 @@ class _Controller:
         self._transcript = Transcript()
         self._clients: dict[web.WebSocketResponse, asyncio.Queue[ServerMessage | None]] = {}
         self._runner: web.AppRunner | None = None
+        self._api_key = request.api.api_key if request.api else ""
+        self._api = ApiServer(self.session, request.api) if request.api else None
 
     async def listen(self) -> int:
+        """Open the API if one is wanted, then the port of front ends, which is returned.
+
+        Raises :class:`PomonaError` if the API's port cannot be opened.
+        """
+        if self._api is not None:
+            await self._api.open()
         application = web.Application()
         application.router.add_get(SESSION_PATH, self._attend)
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
@@ -110,6 +126,8 @@ class _Controller:
         """Let every front end read to the end, then stop listening."""
         for unread in self._clients.values():
             unread.put_nowait(None)
+        if self._api is not None:
+            await self._api.close()
         assert self._runner is not None  # close follows listen
         await self._runner.cleanup()
 
@@ -129,7 +147,7 @@ class _Controller:
         socket = web.WebSocketResponse(max_msg_size=FRAME_LIMIT_BYTES)
         await socket.prepare(request)
         unread: asyncio.Queue[ServerMessage | None] = asyncio.Queue()
-        for message in (*self.session.snapshot(), *self._transcript.answered()):
+        for message in (*self.session.snapshot(), *self._serving(), *self._transcript.answered()):
             unread.put_nowait(message)
         self._clients[socket] = unread
         sending = asyncio.create_task(_send(socket, unread), name="front end")
@@ -142,6 +160,12 @@ class _Controller:
             sending.cancel()
         return socket
 
+    def _serving(self) -> list[ServerMessage]:
+        """Where the API is, which is known from the start and stays."""
+        if self._api is None:
+            return []
+        return [Serving(self._api.address, self.session.model_names[0], self._api_key)]
+
     async def _obey(self, socket: web.WebSocketResponse, text: str) -> None:
         try:
             message = _client_decoder.decode(text)
@@ -153,7 +177,7 @@ class _Controller:
                 self._transcript.begin(message)
                 await self.session.chat(message)
             case Cancel():
-                await self.session.cancel(message)
+                self.session.cancel(message)
             case Resplit():
                 self.session.resplit(message)
             case Stop():

@@ -62,6 +62,13 @@ class DriverLink:
         """Send a request; raises :class:`HopError` if the driver is gone."""
         await self._loop.run_in_executor(self._writer, self._requests.send, frame)
 
+    def post(self, frame: AnyFrame) -> None:
+        """Send, after what was sent before, without waiting for it.
+
+        If the driver is gone, ``on_lost`` tells, and whoever asked goes to the next driver.
+        """
+        self._writer.submit(self._requests.send, frame)
+
     async def close(self) -> None:
         """Close both hops and wait for the threads."""
         self._closing = True

@@ -14,6 +14,7 @@ from runtime.cluster.nodes import KnownNode  # msgspec resolves the annotation w
 from runtime.engine.hop import Address
 from runtime.engine.orders import Connect, HopKind, Launch, Listening, Loaded, Progress, StepStatistics
 from runtime.planning.plan import Plan  # msgspec resolves the annotation when it decodes
+from runtime.server.options import ApiOptions  # msgspec resolves the annotation when it decodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,6 +45,8 @@ class SessionRequest(msgspec.Struct, frozen=True):
     None is all of them."""
     outlives: bool = False
     """Goes on when the front end that started it is gone, and leaves a note for the next one in ``home``."""
+    api: ApiOptions | None = None
+    """How programs reach the model; None: only front ends do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,6 +144,17 @@ class Ready(Message, frozen=True, tag="ready"):
     """From each stage to the next, and from the last back to the first; empty if nothing was measured."""
 
 
+class Serving(Message, frozen=True, tag="serving"):
+    """Programs reach the model here, as soon as it is ready."""
+
+    address: str
+    """Of the API: ``http://127.0.0.1:52520/v1``."""
+    model: str
+    """What they have to call it."""
+    api_key: str = ""
+    """What they have to show; empty if nothing. Front ends are shown it, because they run for the same person."""
+
+
 class Text(Message, frozen=True, tag="text"):
     """The next piece of an answer. ``token_ids`` came since the last piece; ``text`` may lag behind them."""
 
@@ -250,6 +261,7 @@ ServerMessage = (
     ModelFetch
     | LoadProgress
     | Ready
+    | Serving
     | Text
     | Finished
     | Rejected

@@ -19,6 +19,7 @@ from runtime.agent.models.messages import ModelOrder
 from runtime.cluster import told
 from runtime.cluster.crew import STALL_SECONDS, Crew
 from runtime.cluster.driver_link import DriverLink
+from runtime.cluster.health import Health, of_running
 from runtime.cluster.jobs import Jobs
 from runtime.cluster.launch import JobFacts, used_links
 from runtime.cluster.link_survey import links_for
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from runtime.agent.models.messages import FetchProgress
     from runtime.cluster.launch import RankState, SessionRequest
     from runtime.cluster.nodes import KnownNode
-    from runtime.cluster.text import ChatText
+    from runtime.cluster.text import ModelText
     from runtime.engine.orders import AnyReport
     from runtime.models.layout import ModelLayout
     from runtime.models.manifest import Manifest
@@ -120,9 +121,9 @@ class Session:
         else:
             await self._requests.chat(chat)
 
-    async def cancel(self, cancel: Cancel) -> None:
+    def cancel(self, cancel: Cancel) -> None:
         """End an answer; one that is over already needs nothing."""
-        await self._requests.cancel(cancel)
+        self._requests.cancel(cancel)
 
     def resplit(self, resplit: Resplit) -> None:
         """Go over to another plan, or publish why not."""
@@ -138,6 +139,34 @@ class Session:
         if not self._over.done():
             self._over.set_result(Ended())
 
+    # What the API asks ---------------------------------------------------------------------------------------------
+
+    @property
+    def requests(self) -> Requests:
+        """Where requests go."""
+        return self._requests
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """What clients may call the model, the usual name first."""
+        repository = self._manifest.repository if self._manifest is not None else ""
+        return tuple(dict.fromkeys(filter(None, (self._layout.name, repository))))
+
+    @property
+    def context_tokens(self) -> int:
+        """Of prompt and answer together."""
+        return self._plan.context_tokens or self._layout.context_tokens
+
+    def health(self) -> Health:
+        """How every rank is now."""
+        now, answers = time.monotonic(), self._requests.answers
+        ranks = tuple(told.health(rank, now) for rank in self._crew.ranks)
+        if self._over.done():
+            return Health("ending", "The session is over.", answers.active, ranks)
+        if self._ready is None or not self._requests.has_driver:
+            return Health("loading", "The model is being loaded.", answers.active, ranks)
+        return of_running(ranks, answers.active, now - answers.last_sign_seconds)
+
     # The life of a session ----------------------------------------------------------------------------------------
 
     async def run(self) -> None:
@@ -148,6 +177,8 @@ class Session:
             try:
                 outcome = await self._over
                 live.cancel()
+                reason = outcome.reason if isinstance(outcome, Failed) else "The model was stopped."
+                self._requests.answers.break_off(reason)
                 for name in await self._jobs.end():
                     log.warning("%s did not confirm that its workers are gone", name)
             finally:
@@ -164,7 +195,7 @@ class Session:
             await building
             await self._tick()
 
-    async def _build(self, text_loading: asyncio.Task[ChatText] | None = None) -> None:
+    async def _build(self, text_loading: asyncio.Task[ModelText] | None = None) -> None:
         """Bring up the pipeline of the plan, then have it go on with every open request."""
         self._requests.leave_driver()
         planned_ids = {rank.node_id for stage in self._plan.stages for rank in stage.ranks}
@@ -179,7 +210,7 @@ class Session:
         await self._requests.forget_drivers()
         epoch, driver = self._crew.epoch, self._crew.ranks[0].hop_address
         take, on_lost = self._requests.answers.take, partial(self._on_link_lost, epoch)
-        await self._requests.go_on(await DriverLink.open(driver, self._key, self._credentials, epoch, take, on_lost))
+        self._requests.go_on(await DriverLink.open(driver, self._key, self._credentials, epoch, take, on_lost))
         self._ready = Ready(self._plan, tuple(map(told.held, self._crew.ranks)), used_links(self._plan, links))
         self._publish(self._ready)
 
@@ -348,10 +379,10 @@ class Session:
         self._fail(Failed(str(error) if isinstance(error, PomonaError) else f"The session broke: {error}"))
 
 
-def _read_text(folder: Path) -> ChatText:
-    from runtime.cluster.text import ChatText  # imports transformers: seconds, so not on the loop
+def _read_text(folder: Path) -> ModelText:
+    from runtime.cluster.text import ModelText  # imports transformers: seconds, so not on the loop
 
-    return ChatText(folder)
+    return ModelText(folder)
 
 
 async def _cancel(*tasks: asyncio.Task[None]) -> None:

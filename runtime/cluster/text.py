@@ -1,54 +1,121 @@
 """Text and tokens. The controller alone owns the tokenizer; workers see token ids.
 
-This module imports mlx_lm for its tokenizer wrapper and streaming detokenizers (they know the byte and space rules of
-each tokenizer family); no model is built here.
+This module and ``speech.py`` import mlx_lm for its tokenizer wrapper, streaming detokenizers (they know the byte and
+space rules of each tokenizer family) and the parsers of each family's tool calls; no model is built here.
 """
 
 from __future__ import annotations
 
+import json
+import threading
 from typing import TYPE_CHECKING, Any
 
 from mlx_lm.utils import load_config, load_tokenizer
 
+from runtime.cluster.speech import Speech
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from runtime.cluster.messages import ChatMessage
 
+Turn = dict[str, Any]
+"""One message of a chat as chat templates read it: ``role``, ``content``, perhaps ``tool_calls`` and more."""
 
-class ChatText:
-    """Turns chats into prompts and tokens into text, as the model's own files say."""
+
+class ModelText:
+    """Turns chats into prompts and tokens into text, as the model's own files say. May be used from any thread."""
 
     def __init__(self, folder: Path) -> None:
         """Read the tokenizer of ``folder``. Raises :class:`PomonaError` if it has none that can be read."""
         try:
             config = load_config(folder)
-            self._tokenizer: Any = load_tokenizer(folder, eos_token_ids=config.get("eos_token_id"))
+            self.tokenizer: Any = load_tokenizer(folder, eos_token_ids=config.get("eos_token_id"))
         except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
             raise PomonaError(f"The tokenizer of {folder.name} cannot be read; fetch the model again.") from error
+        self.sampling_defaults = _generation_config(folder)
+        """What the model's author wants if nobody says otherwise: ``temperature``, ``top_p`` and the like."""
+        self._lock = threading.Lock()  # a tokenizer is changed while it encodes
 
     @property
     def end_tokens(self) -> tuple[int, ...]:
         """Tokens that end an answer."""
-        return tuple(sorted(self._tokenizer.eos_token_ids))
+        return tuple(sorted(self.tokenizer.eos_token_ids))
+
+    @property
+    def has_tools(self) -> bool:
+        """Whether the chat template knows tools, in a form that can be read back."""
+        return bool(self.tokenizer.has_tool_calling)
+
+    @property
+    def has_thinking(self) -> bool:
+        """Whether the model may think before it answers."""
+        return bool(self.tokenizer.has_thinking)
+
+    def template_knows(self, name: str) -> bool:
+        """Whether the chat template looks at an option of this name."""
+        template = self.tokenizer.chat_template
+        return isinstance(template, str) and name in template
 
     def prompt(self, messages: Sequence[ChatMessage]) -> tuple[int, ...]:
         """Token ids of a chat with the model's turn begun. Raises :class:`PomonaError` if the template refuses it."""
-        turns = [{"role": message.role, "content": message.content} for message in messages]
-        if not self._tokenizer.has_chat_template:
-            text = "\n\n".join(turn["content"] for turn in turns)
-            return tuple(self._tokenizer.encode(text))
+        return self.render([{"role": message.role, "content": message.content} for message in messages])
+
+    def render(
+        self,
+        turns: Sequence[Turn],
+        tools: Sequence[dict[str, Any]] = (),
+        options: Mapping[str, Any] | None = None,
+        *,
+        continues: bool = False,
+    ) -> tuple[int, ...]:
+        """The same for turns of every kind, with tools (OpenAI's form) and options of the model's template.
+
+        With ``continues`` the last turn, which is the model's, is not closed.
+        """
+        if not self.tokenizer.has_chat_template:
+            return self.encode("\n\n".join(str(turn["content"]) for turn in turns))
         try:
-            return tuple(self._tokenizer.apply_chat_template(turns, add_generation_prompt=True))
+            with self._lock:
+                tokens = self.tokenizer.apply_chat_template(
+                    list(turns),
+                    tools=list(tools) or None,
+                    add_generation_prompt=not continues,
+                    **({"continue_final_message": True} if continues else {}),
+                    **(options or {}),
+                )
         except Exception as error:  # a template is a program of the model's author and may raise anything
             raise PomonaError(f"The chat template of this model refuses the chat: {error}") from error
+        return tuple(tokens)
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """Token ids of plain text, with what the tokenizer puts before it."""
+        with self._lock:
+            return tuple(self.tokenizer.encode(text))
 
     def streamer(self) -> TextStream:
         """A fresh stream for one answer."""
-        return TextStream(self._tokenizer.detokenizer)
+        return TextStream(self.tokenizer.detokenizer)
+
+    def speech(self, prompt: Sequence[int], *, with_calls: bool) -> Speech:
+        """A fresh sorter of one answer to ``prompt``."""
+        return Speech(self.tokenizer, prompt, with_calls=with_calls)
+
+    def calls_in(self, text: str, tools: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The calls (``name``, ``arguments``, perhaps ``id``) in the text between the marks of a tool call.
+
+        Raises :class:`ValueError` if it is none.
+        """
+        try:
+            parsed = self.tokenizer.tool_parser(text, list(tools))
+        except Exception as error:  # parsers are as many as model families, and the text is whatever a model says
+            raise ValueError(f"no tool call: {error}") from error
+        calls = parsed if isinstance(parsed, list) else [parsed]
+        if not all(isinstance(call, dict) and isinstance(call.get("name"), str) for call in calls):
+            raise ValueError("a tool call without a name")
+        return calls
 
 
 class TextStream:
@@ -68,3 +135,12 @@ class TextStream:
         self._detokenizer.finalize()
         segment: str = self._detokenizer.last_segment
         return segment
+
+
+def _generation_config(folder: Path) -> dict[str, Any]:
+    """Of ``generation_config.json``; empty if there is none that can be read, because nothing depends on it."""
+    try:
+        settings = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return settings if isinstance(settings, dict) else {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
+from runtime.cluster.health import RankHealth
 from runtime.cluster.messages import LoadProgress, RankHeld, StageTimes
 from runtime.engine.orders import StepStatistics
 
@@ -35,6 +36,13 @@ def times(rank: RankState) -> StageTimes:
         kv_bytes=counted.kv_bytes,
         in_flight=counted.in_flight,
     )
+
+
+def health(rank: RankState, now_seconds: float) -> RankHealth:
+    """How it is."""
+    steps = rank.statistics.steps if rank.statistics else 0
+    silent_seconds = round(now_seconds - rank.last_sign_seconds, 3)
+    return RankHealth(rank.rank, rank.planned.node_name, rank.phase, steps, silent_seconds)
 
 
 def held(rank: RankState) -> RankHeld:

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from pathlib import Path
 
-from runtime.agent.folder import data_folder
 from runtime.cli.console import Question, run_console
+from runtime.cli.place import PlaceOptions
 
 PROMPT = "Studio, mini and Air share one model. " * 10 + "What is the capital of France?"
 
 
 def main(folder: str, split: str, *node_ids: str) -> int:
     question = Question(PROMPT, max_tokens=8, temperature=0.0, seed=None)
-    layers = [int(part) for part in split.split(",")]
-    session = run_console(data_folder(), Path(folder), node_ids, layers, "pipeline", question, as_json=True)
-    return asyncio.run(session)
+    layers = tuple(int(part) for part in split.split(","))
+    return asyncio.run(run_console(PlaceOptions(folder, node_ids, split=layers), question, as_json=True))
 
 
 if __name__ == "__main__":

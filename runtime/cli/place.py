@@ -1,0 +1,195 @@
+"""Where a command runs a model: which model, on which nodes, with which split."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from discovery.home import temporary_home
+from runtime.agent.folder import data_folder, open_home
+from runtime.cli.models import find_manifest, own_store
+from runtime.cli.virtual_nodes import VirtualNodes, virtual_nodes
+from runtime.cluster.nodes import NodeWatcher
+from runtime.errors import PomonaError
+from runtime.models.demo import cache_folder, demo_model_folder
+from runtime.models.fetch.transfer import Transfer
+from runtime.models.hub.client import HubClient, read_token
+from runtime.models.hub.source import HubSource
+from runtime.models.manifest import MANIFEST_NAME
+from runtime.models.planning_layout import read_planning_layout
+from runtime.planning.from_resources import plan_nodes
+from runtime.planning.plan import PlanNode, Refusal, make_plan
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+    from pathlib import Path
+
+    from runtime.cluster.nodes import KnownNode
+    from runtime.models.layout import ModelLayout
+    from runtime.planning.plan import Goal, Mode, Plan
+
+DEMO = "demo"
+_DEMO_NODES = 3
+_FIND_SECONDS = 20.0
+_LOOK_SECONDS = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceOptions:
+    """What to run and where, as asked for on the command line."""
+
+    model: str
+    """A folder, a name in the store or on the hub, or ``demo``."""
+    nodes: tuple[str, ...] = ()
+    """Names of nodes, or the beginnings of their ids; empty: all in reach."""
+    virtual_nodes: int | None = None
+    """So many on this machine instead."""
+    split: tuple[int, ...] | None = None
+    mode: Mode = "pipeline"
+    goal: Goal | None = None
+    """None is an even split on virtual nodes, and the fastest chat on real ones."""
+    context_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Everything that a session needs."""
+
+    home: Path
+    folder: Path
+    layout: ModelLayout
+    nodes: Sequence[KnownNode]
+    options: PlaceOptions
+
+    @property
+    def folder_on(self) -> tuple[str, ...] | None:
+        """Which nodes may use the folder in place: a folder of our store is not whole, so none."""
+        return () if (self.folder / MANIFEST_NAME).is_file() else None
+
+    def plan(self, split: Sequence[int] | None = None) -> Plan:
+        """The plan as asked for, or with another split. Raises :class:`PomonaError` with the reason for none."""
+        planned = plan_nodes(self.layout, (node.resources for node in self.nodes))
+        return _plan(self.layout, planned, self.options, split or self.options.split)
+
+
+@asynccontextmanager
+async def placed(options: PlaceOptions) -> AsyncIterator[Place]:
+    """Find or start the nodes; virtual ones end with the block. Raises :class:`PomonaError`."""
+    folder = await model_folder(options.model)
+    layout = await asyncio.to_thread(read_planning_layout, folder)
+    count = options.virtual_nodes
+    if count is None and options.model == DEMO and not options.nodes:
+        count = _DEMO_NODES
+    if count is None:
+        yield Place(data_folder(), folder, layout, await _in_reach(options.nodes), options)
+        return
+    nodes = virtual_nodes(count)
+    # Whether the split can be is known before anything starts: the agents will have these very budgets.
+    _plan(layout, [PlanNode(node.name, node.name, node.memory_bytes) for node in nodes], options, options.split)
+    with ExitStack() as stack:
+        home = stack.enter_context(temporary_home())
+        agents = stack.enter_context(VirtualNodes(nodes, home, cache_folder() / "demo.log"))
+        started = await asyncio.to_thread(agents.started)
+        found = await _started(home.folder, [agent.node_id for agent in started])
+        yield Place(home.folder, folder, layout, found, options)
+
+
+async def model_folder(name: str) -> Path:
+    """The folder of a model. Of one on the hub it has what text and plans need; nodes get the weights themselves."""
+    if name == DEMO:
+        return await asyncio.to_thread(demo_model_folder, lambda: note("Preparing the demo model; this happens once."))
+    manifest, folder = await find_manifest(name)
+    if folder is not None:
+        return folder
+    model = own_store().open(manifest)
+    async with HubClient(token=read_token(data_folder())) as hub:
+        await Transfer(model, [], [HubSource(hub, manifest)], lambda _: None, with_text=True).run()
+    return model.folder
+
+
+async def _in_reach(names: Sequence[str]) -> list[KnownNode]:
+    """The nodes with these names, in this order, or all that answer within a few seconds."""
+    if names:
+        usable = await _look(data_folder(), _FIND_SECONDS, lambda nodes: all(_meant(name, nodes) for name in names))
+    else:
+        usable = await _look(data_folder(), _LOOK_SECONDS, lambda _: False)
+    if not usable:
+        raise PomonaError(
+            "No node is in reach; `pomona agent` makes this machine one, and --virtual-nodes 2 goes without."
+        )
+    return [_named(name, usable) for name in names] or list(usable)
+
+
+async def _look(home: Path, seconds: float, enough: Callable[[Sequence[KnownNode]], bool]) -> tuple[KnownNode, ...]:
+    """The nodes that answer within ``seconds``, or until they are ``enough``."""
+    found: tuple[KnownNode, ...] = ()
+    over = asyncio.Event()
+
+    def on_change(nodes: tuple[KnownNode, ...]) -> None:
+        nonlocal found
+        found = nodes
+        if enough(nodes):
+            over.set()
+
+    watcher = NodeWatcher(open_home(home), on_change)
+    await watcher.start()
+    try:
+        async with asyncio.timeout(seconds):
+            await over.wait()
+    except TimeoutError:
+        pass
+    finally:
+        await watcher.close()
+    return found
+
+
+def _meant(name: str, nodes: Sequence[KnownNode]) -> list[KnownNode]:
+    """Those that a person may mean by a name or the beginning of an id."""
+    named = [node for node in nodes if node.resources.name == name]
+    return named or [node for node in nodes if node.resources.node_id.startswith(name)]
+
+
+def _named(name: str, nodes: Sequence[KnownNode]) -> KnownNode:
+    meant = _meant(name, nodes)
+    if len(meant) == 1:
+        return meant[0]
+    if meant:
+        raise PomonaError(
+            f"{len(meant)} nodes are called {name}; write the beginning of an id (`pomona nodes --json`)."
+        )
+    raise PomonaError(
+        f"There is no node named {name} in reach; there are {', '.join(node.resources.name for node in nodes)}."
+    )
+
+
+async def _started(home: Path, node_ids: Sequence[str]) -> list[KnownNode]:
+    """Nodes of this machine that were just started, in this order."""
+    nodes = await _look(home, _FIND_SECONDS, lambda nodes: _ids(nodes) >= set(node_ids))
+    found = {node.resources.node_id: node for node in nodes}
+    if not found.keys() >= set(node_ids):
+        raise PomonaError(
+            f"Only {len(found)} of {len(node_ids)} nodes were found within {_FIND_SECONDS:.0f} s; "
+            "check that multicast works on this machine's loopback."
+        )
+    return [found[node_id] for node_id in node_ids]
+
+
+def _ids(nodes: Sequence[KnownNode]) -> set[str]:
+    return {node.resources.node_id for node in nodes}
+
+
+def _plan(layout: ModelLayout, nodes: Sequence[PlanNode], options: PlaceOptions, split: Sequence[int] | None) -> Plan:
+    real = options.virtual_nodes is None and options.model != DEMO
+    goal = options.goal or ("chat" if real else "even")
+    plan = make_plan(layout, nodes, split, options.mode, goal=goal, context_tokens=options.context_tokens)
+    if isinstance(plan, Refusal):
+        raise PomonaError(plan.reason)
+    return plan
+
+
+def note(text: str) -> None:
+    """A line for a person, beside what a command prints."""
+    sys.stderr.write(f"{text}\n")
