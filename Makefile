@@ -9,7 +9,7 @@ help:
 	@echo "make demo     three virtual nodes on this machine, the demo model, the window"
 	@echo "make test     lint, types, every test (headless); PYTEST_ARGS='-k split' picks some"
 	@echo "make matrix   every model type of mlx-lm in stages, against the whole model; writes docs/support-matrix.md"
-	@echo "make bench    planning and its truth, the token loop beside mlx-lm; BENCH_ARGS='--rounds 5 --only demo 8' picks some"
+	@echo "make bench    planning and its truth, the API and the token loop beside mlx-lm; BENCH_ARGS='--rounds 5 --only demo 8' picks some"
 	@echo "make app      the self-contained app for this kind of machine, into dist, and a try of it"
 	@echo "make app-mac  the light app for Macs, into dist/light; builds on any machine"
 	@echo "make lint     ruff and mypy alone"
@@ -36,6 +36,7 @@ matrix-types:
 	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -m matrix tests/matrix $(PYTEST_ARGS)
 
 matrix-workers:
+	@sh packaging/bootstrap.sh clients
 	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -m matrix --ignore tests/matrix $(PYTEST_ARGS)
 
 lint: setup
@@ -49,6 +50,7 @@ bench: setup
 	$(BIN)/python -m tests.bench.layout
 	$(BIN)/python -m tests.bench.peer_copy
 	$(BIN)/python -m tests.bench.loop
+	$(BIN)/python -m tests.bench.over_http
 	$(BIN)/python -m tests.bench $(BENCH_ARGS)
 
 format: setup

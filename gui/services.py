@@ -112,6 +112,7 @@ def real_services() -> Services:
     from runtime.cluster.running_note import running_session
     from runtime.models.demo import demo_model_folder
     from runtime.models.planning_layout import read_planning_layout
+    from runtime.server.options import ApiOptions
 
     def watch(home: Path, on_nodes: OnNodes, on_unpaired: OnUnpaired) -> NodeWatcher:
         return NodeWatcher(open_home(home), on_nodes, on_unpaired, browser=partial(Browser, look=all_interfaces))
@@ -127,7 +128,7 @@ def real_services() -> Services:
         watch=watch,
         trust=TrustDesk,
         machine=ThisMachine,
-        start_session=partial(SessionClient.start, outlives=True),
+        start_session=partial(SessionClient.start, outlives=True, api=ApiOptions(or_any_port=True)),
         find_session=running_session,
         attach=SessionClient.attach,
         read_layout=read_planning_layout,

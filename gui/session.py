@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from runtime.cluster.messages import Ended, Failed, LoadProgress, PlanRefused, RankHeld, Ready, Recovering
+from runtime.cluster.messages import Ended, Failed, LoadProgress, PlanRefused, RankHeld, Ready, Recovering, Serving
 
 if TYPE_CHECKING:
     from runtime.cluster.messages import ServerMessage, UsedLink
@@ -70,6 +70,8 @@ class SessionState:
     load_bytes_per_second: float | None = None
     """Of the node with most to load, when the session started."""
     failure: Failed | None = None
+    serving: Serving | None = None
+    """Where programs reach the model, once the controller has said so."""
 
     @property
     def active(self) -> bool:
@@ -140,6 +142,8 @@ def received(state: SessionState, message: ServerMessage, now_seconds: float = 0
             return replace(state, change=change, progress=(), outcome=None)
         case PlanRefused() if state.change is not None and not state.change.is_loss:
             return replace(state, change=None, progress=())
+        case Serving() if state.active:
+            return replace(state, serving=message)
         case Failed():
             return SessionState(failure=message)
         case Ended():

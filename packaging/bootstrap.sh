@@ -3,6 +3,7 @@
 #
 #   bootstrap.sh setup          makes .venv with the locked dependencies and this project (editable)
 #   bootstrap.sh lock [ARGS]    renews the locks; ARGS go to `uv pip compile`, for example --upgrade
+#   bootstrap.sh clients        makes .tools/clients, programs with which long tests ask the API
 #   bootstrap.sh app            builds the self-contained app of this machine's kind into dist
 #   bootstrap.sh app-mac        builds the light app for Macs into dist/light, on any machine
 #
@@ -183,6 +184,19 @@ app_mac() {
     "$APP" packaging/light_app.py --uv "$UV"
 }
 
+# Programs that tests of the API run as a person would, in an environment of their own: they bring much, and llm is
+# kept out of ours (see tool.uv in pyproject.toml).
+clients() {
+    python=$(find_python)
+    cmp -s packaging/clients.txt .tools/clients/pin 2>/dev/null && return
+    find_uv
+    export UV_PYTHON_DOWNLOADS=never
+    say "Installing into .tools/clients"
+    "$UV" venv --quiet --clear --no-project --python "$python" .tools/clients
+    "$UV" pip sync --quiet --python .tools/clients --require-hashes packaging/clients.txt
+    cp packaging/clients.txt .tools/clients/pin
+}
+
 lock() {
     python=$(find_python)
     find_uv
@@ -195,10 +209,11 @@ lock() {
     "$UV" pip compile "$@" pyproject.toml --group demo --group packaging --constraint requirements-dev.txt \
         --output-file packaging/requirements.txt
     echo uv | "$UV" pip compile "$@" - --output-file "$UV_PIN"
+    printf 'litellm\nllm\n' | "$UV" pip compile --no-config "$@" - --output-file packaging/clients.txt
 }
 
 case "${1:-}" in
-    setup | lock | app) "$@" ;;
+    setup | lock | app | clients) "$@" ;;
     app-mac) app_mac ;;
-    *) fail "usage: $0 setup | lock [ARGS] | app | app-mac" ;;
+    *) fail "usage: $0 setup | lock [ARGS] | clients | app | app-mac" ;;
 esac

@@ -1,4 +1,4 @@
-"""The commands that run a model: ``serve`` and ``chat``."""
+"""The commands that run a model: ``serve``, ``chat`` and ``bench``."""
 
 from __future__ import annotations
 
@@ -56,6 +56,18 @@ def add_session_commands(commands: Any, readers: Readers) -> None:
     chat.add_argument("--json", action="store_true", help="print one JSON object at the end instead of the text")
     chat.set_defaults(run=_chat)
 
+    bench = commands.add_parser("bench", help="how fast a model is where it runs")
+    _add_place(bench, readers)
+    bench.add_argument("--compare", choices=("even",), help="measure an even split as well")
+    bench.add_argument("--prompt", type=_counts, default=(512,), metavar="N,N", help="tokens of the prompts (512)")
+    bench.add_argument("--generate", type=readers.positive, default=128, metavar="N", help="tokens of answers (128)")
+    bench.add_argument("--concurrency", type=_counts, default=(1,), metavar="N,N", help="clients at one time (1)")
+    bench.add_argument("--repeat", type=readers.positive, default=3, metavar="N", help="rounds after a warm-up (3)")
+    forms = bench.add_mutually_exclusive_group()
+    for form in ("json", "markdown", "csv"):
+        forms.add_argument(f"--{form}", dest="form", action="store_const", const=form, help=f"print it as {form}")
+    bench.set_defaults(run=_bench, form="text")
+
 
 class Readers:
     """How the words of the command line are read; each raises :class:`argparse.ArgumentTypeError`."""
@@ -100,6 +112,13 @@ def _add_place(command: argparse.ArgumentParser, readers: Readers) -> None:
     )
 
 
+def _counts(text: str) -> tuple[int, ...]:
+    parts = text.split(",")
+    if not all(part.isascii() and part.isdigit() and 0 < int(part) < 1 << 31 for part in parts):
+        raise argparse.ArgumentTypeError(f"'{text}' are no counts; write whole numbers with commas between, as 1,4,8")
+    return tuple(map(int, parts))
+
+
 def _names(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
@@ -140,3 +159,19 @@ def _chat(options: argparse.Namespace, _open_window: object) -> int:
 
     question = Question(options.prompt or default_prompt(), options.max_tokens, options.temperature, options.seed)
     return run_until_over(run_console(_place(options), question, hops=options.hops, as_json=options.json))
+
+
+def _bench(options: argparse.Namespace, _open_window: object) -> int:
+    from runtime.cli.bench import BenchOptions, run_bench  # a command imports only what it needs
+
+    return run_bench(
+        BenchOptions(
+            _place(options),
+            options.prompt,
+            options.generate,
+            options.concurrency,
+            options.repeat,
+            options.compare == "even",
+            options.form,
+        )
+    )

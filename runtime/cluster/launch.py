@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from runtime.engine.orders import AnyReport, CacheLimits
     from runtime.planning.plan import RankPlan
 
+MOST_CONTEXTS = 64
+"""As many as there may be requests with caches (``engine/room.py``)."""
+
 
 class SessionRequest(msgspec.Struct, frozen=True):
     """All that a controller needs to run a model; comes as one JSON line on its standard input."""
@@ -169,7 +172,19 @@ def _limits(facts: JobFacts, plan: Plan) -> CacheLimits:
     limits, context = facts.limits, plan.context_tokens
     if not context:
         return limits
-    return msgspec.structs.replace(limits, context_tokens=context, prefix_tokens=min(limits.prefix_tokens, context))
+    room = room_tokens(plan)
+    kept = min(limits.prefix_tokens, max(context, room // 2))
+    return msgspec.structs.replace(limits, context_tokens=context, cache_tokens=room, prefix_tokens=kept)
+
+
+def room_tokens(plan: Plan) -> int:
+    """Tokens that the caches of all requests together may hold: the plan's context as often as every node has room.
+
+    Half of what the plan leaves of a node's budget is taken for that, and at most ``MOST_CONTEXTS``.
+    """
+    ranks = (rank for stage in plan.stages for rank in stage.ranks if rank.kv_bytes)
+    more = min((rank.room_bytes // 2 // rank.kv_bytes for rank in ranks), default=0)
+    return plan.context_tokens * (1 + min(max(more, 0), MOST_CONTEXTS - 1))
 
 
 def connect_order(state: RankState, states: Sequence[RankState]) -> Connect:

@@ -21,7 +21,7 @@ from runtime.cluster.crew import STALL_SECONDS, Crew
 from runtime.cluster.driver_link import DriverLink
 from runtime.cluster.health import Health, of_running
 from runtime.cluster.jobs import Jobs
-from runtime.cluster.launch import JobFacts, used_links
+from runtime.cluster.launch import MOST_CONTEXTS, JobFacts, used_links
 from runtime.cluster.link_survey import links_for
 from runtime.cluster.meeting import introduce, reachable
 from runtime.cluster.messages import (
@@ -90,7 +90,7 @@ class Session:
             secrets.token_hex(16),
             self._key,
             request.model_folder,
-            CacheLimits(layout.context_tokens, prefix_tokens=layout.context_tokens),
+            CacheLimits(layout.context_tokens, prefix_tokens=layout.context_tokens * MOST_CONTEXTS),
             identity.certificate_pem,
             request.hops,
         )

@@ -26,9 +26,12 @@ from runtime.cluster.local_ranks import LocalRanks
 from runtime.engine.frames import Done, Generated, Sampling, Submit
 from runtime.models.layout import read_layout
 from runtime.planning.plan import Plan, PlanNode, make_plan
+from tests.bench.asking import ask_over_http
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
+
+    from tests.bench.asking import HttpRun
 
 _START_SECONDS = 120.0
 
@@ -132,7 +135,7 @@ class MlxServer:
 
     @classmethod
     @asynccontextmanager
-    async def start(cls, folder: Path, rank_count: int) -> AsyncIterator[Contender]:
+    async def start(cls, folder: Path, rank_count: int) -> AsyncIterator[MlxServer]:
         port, ring_port = _free_port(), _free_port()
         server = [sys.executable, "-m", "mlx_lm", "server", "--model", str(folder), "--port", str(port)]
         if rank_count > 1:
@@ -161,6 +164,9 @@ class MlxServer:
                 *(self._stream(http, prompt, max_tokens, clock, stream) for stream, prompt in enumerate(prompts))
             )
         return clock.run()
+
+    async def ask(self, prompts: Sequence[str], max_tokens: int) -> HttpRun:
+        return await ask_over_http(self._url, None, prompts, max_tokens)
 
     def pause(self) -> None:
         for process in _family(self._pid):
