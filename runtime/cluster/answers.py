@@ -111,6 +111,8 @@ class Answers:
     def __init__(self, send_mask: Callable[[Mask], None]) -> None:
         self._send_mask = send_mask
         self._answers: dict[int, Answer] = {}
+        self._over = ""
+        """Why there will be no answers any more; empty while there are."""
         self._next_number = 0
         self._decode_rate = RateMeter()
         self._prefill_rate = RateMeter()
@@ -127,7 +129,11 @@ class Answers:
         """Register a request; it gets the number that it goes under."""
         submit = msgspec.structs.replace(submit, request=self._next_number, masked=guide is not None)
         self._next_number += 1
-        answer = self._answers[submit.request] = Answer(submit, listener, guide, arrived_seconds)
+        answer = Answer(submit, listener, guide, arrived_seconds)
+        if self._over:
+            listener.on_broken(self._over)
+            return answer
+        self._answers[submit.request] = answer
         self.last_sign_seconds = time.monotonic()
         return answer
 
@@ -159,7 +165,8 @@ class Answers:
         return number in self._answers
 
     def break_off(self, reason: str) -> None:
-        """The session is over: nobody gets an end any more."""
+        """The session is over: nobody gets an end any more, now or later."""
+        self._over = reason
         while self._answers:
             self._answers.popitem()[1].listener.on_broken(reason)
 

@@ -55,7 +55,9 @@ class Requests:
         """Have the driver answer ``submit``, whose number is not looked at."""
         arrived = time.monotonic() if arrived_seconds is None else arrived_seconds
         answer = self.answers.begin(submit, listener, guide, arrived)
-        if self._link is not None:  # otherwise it begins with the next pipeline
+        if self._link is not None and self.answers.has(
+            answer.number
+        ):  # otherwise with the next pipeline, if there is one
             self._post(answer.submit)
             if (mask := answer.next_mask()) is not None:
                 self._post(mask)

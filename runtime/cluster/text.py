@@ -6,13 +6,16 @@ space rules of each tokenizer family) and the parsers of each family's tool call
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from mlx_lm.utils import load_config, load_tokenizer
 
 from runtime.cluster.speech import Speech
+from runtime.engine.frames import Sampling
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
 Turn = dict[str, Any]
 """One message of a chat as chat templates read it: ``role``, ``content``, perhaps ``tool_calls`` and more."""
+_DEFAULTED = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
+"""Named alike in ``generation_config.json`` and in ``Sampling``."""
 
 
 class ModelText:
@@ -35,8 +40,8 @@ class ModelText:
             self.tokenizer: Any = load_tokenizer(folder, eos_token_ids=config.get("eos_token_id"))
         except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
             raise PomonaError(f"The tokenizer of {folder.name} cannot be read; fetch the model again.") from error
-        self.sampling_defaults = _generation_config(folder)
-        """What the model's author wants if nobody says otherwise: ``temperature``, ``top_p`` and the like."""
+        self.sampling_defaults = _sampling_defaults(folder)
+        """What the model's author wants if nobody says otherwise."""
         self._lock = threading.Lock()  # a tokenizer is changed while it encodes
 
     @property
@@ -137,10 +142,15 @@ class TextStream:
         return segment
 
 
-def _generation_config(folder: Path) -> dict[str, Any]:
-    """Of ``generation_config.json``; empty if there is none that can be read, because nothing depends on it."""
+def _sampling_defaults(folder: Path) -> dict[str, float]:
+    """Those of ``generation_config.json`` that can be; none if it cannot be read, because nothing depends on it."""
     try:
         settings = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return settings if isinstance(settings, dict) else {}
+    found: dict[str, float] = {}
+    for name in _DEFAULTED:
+        if isinstance(settings, dict) and name in settings:
+            with contextlib.suppress(msgspec.ValidationError):
+                found[name] = getattr(msgspec.convert({name: settings[name]}, Sampling), name)
+    return found

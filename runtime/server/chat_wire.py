@@ -8,101 +8,48 @@ import msgspec
 from msgspec import Meta
 
 from runtime.server.call import ChatCall, Fields, ToolUse, Wishes
+from runtime.server.chat_turns import AnyMessage, turn
 from runtime.server.decode import neutral_only
 from runtime.server.errors import refused
+from runtime.server.wire import (
+    Alternatives,
+    Answers,
+    AnyText,
+    Client,
+    Count,
+    JsonObject,
+    Likelihood,
+    Penalty,
+    Repetition,
+    Seed,
+    Share,
+    Stops,
+    Strict,
+    Temperature,
+    ToolName,
+    TopK,
+)
 
-Count = Annotated[int, Meta(ge=1, le=1 << 31)]
-Penalty = Annotated[float, Meta(ge=-2, le=2)]
-Temperature = Annotated[float, Meta(ge=0, le=2)]
-Share = Annotated[float, Meta(gt=0, le=1)]
-Seed = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-Stops = Annotated[tuple[str, ...], Meta(max_length=16)]
-ToolName = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_.-]{1,128}$")]
-Client = Annotated[str, Meta(max_length=256)]
-Nothing = tuple[()]
-
+_OWN_OPTIONS = frozenset(
+    {
+        "add_generation_prompt",
+        "chat_template",
+        "continue_final_message",
+        "conversation",
+        "documents",
+        "max_length",
+        "padding",
+        "return_assistant_tokens_mask",
+        "return_dict",
+        "return_tensors",
+        "tokenize",
+        "tokenizer_kwargs",
+        "tools",
+        "truncation",
+    }
+)
+"""Of ``apply_chat_template`` itself, not of a template."""
 _NEUTRAL: dict[str, tuple[Any, ...]] = {"store": (None, False), "metadata": (None, {})}
-
-
-class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Base of what comes in: an unknown field is an error."""
-
-
-class TextPart(Strict, frozen=True, tag_field="type", tag="text"):
-    """A piece of a message. Models here read text alone."""
-
-    text: str
-
-
-class RefusalPart(Strict, frozen=True, tag_field="type", tag="refusal"):
-    """Of an earlier answer."""
-
-    refusal: str
-
-
-Content = str | tuple[TextPart, ...]
-
-
-class FunctionCall(Strict, frozen=True):
-    """What was called, with arguments as JSON."""
-
-    name: str
-    arguments: str
-
-
-class ToolCall(Strict, frozen=True):
-    """A call of an earlier turn."""
-
-    id: str
-    function: FunctionCall
-    type: Literal["function"] = "function"
-    index: int = 0
-
-
-class System(Strict, frozen=True, tag_field="role", tag="system"):
-    """What the model is to be."""
-
-    content: Content
-    name: str | None = None
-
-
-class Developer(Strict, frozen=True, tag_field="role", tag="developer"):
-    """The newer name of ``system``."""
-
-    content: Content
-    name: str | None = None
-
-
-class User(Strict, frozen=True, tag_field="role", tag="user"):
-    """What a person says."""
-
-    content: Content
-    name: str | None = None
-
-
-class Assistant(Strict, frozen=True, tag_field="role", tag="assistant"):
-    """What the model said; with the empty fields of OpenAI's own answers, which clients send back."""
-
-    content: str | tuple[TextPart | RefusalPart, ...] | None = None
-    name: str | None = None
-    tool_calls: tuple[ToolCall, ...] | None = None
-    reasoning_content: str | None = None
-    reasoning: str | None = None
-    refusal: str | None = None
-    annotations: Nothing | None = None
-    audio: None = None
-    function_call: None = None
-
-
-class ToolResult(Strict, frozen=True, tag_field="role", tag="tool"):
-    """What a tool gave back."""
-
-    content: Content
-    tool_call_id: str
-    name: str | None = None
-
-
-AnyMessage = System | Developer | User | Assistant | ToolResult
 
 
 class Function(Strict, frozen=True):
@@ -132,14 +79,6 @@ class NamedTool(Strict, frozen=True):
 
     function: FunctionName
     type: Literal["function"] = "function"
-
-
-class AnyText(Strict, frozen=True, tag_field="type", tag="text"):
-    """An answer of any form."""
-
-
-class JsonObject(Strict, frozen=True, tag_field="type", tag="json_object"):
-    """An answer that is a JSON object."""
 
 
 class NamedSchema(Strict, frozen=True):
@@ -177,19 +116,19 @@ class ChatRequest(Strict, frozen=True):
     max_completion_tokens: Count | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    n: Annotated[int, Meta(ge=1, le=64)] | None = None
+    n: Answers | None = None
     stop: str | Stops | None = None
     temperature: Temperature | None = None
     top_p: Share | None = None
-    top_k: Annotated[int, Meta(ge=0, le=1 << 31)] | None = None
-    min_p: Annotated[float, Meta(ge=0, le=1)] | None = None
-    repetition_penalty: Annotated[float, Meta(gt=0, le=10)] | None = None
+    top_k: TopK | None = None
+    min_p: Likelihood | None = None
+    repetition_penalty: Repetition | None = None
     presence_penalty: Penalty | None = None
     frequency_penalty: Penalty | None = None
     logit_bias: dict[str, float] | None = None
     seed: Seed | None = None
     logprobs: bool | None = None
-    top_logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
+    top_logprobs: Alternatives | None = None
     tools: tuple[Tool, ...] | None = None
     tool_choice: ToolUse | NamedTool | None = None
     parallel_tool_calls: bool | None = None
@@ -215,6 +154,8 @@ class ChatRequest(Strict, frozen=True):
             raise refused("top_logprobs", "'top_logprobs' needs 'logprobs' to be true.")
         if self.stream_options is not None and not self.stream:
             raise refused("stream_options", "'stream_options' needs 'stream' to be true.")
+        if taken := _OWN_OPTIONS & (self.chat_template_kwargs or {}).keys():
+            raise refused("chat_template_kwargs", f"'chat_template_kwargs' may not set '{min(taken)}'.")
         if self.stop is not None and "" in self.stop_strings:
             raise refused("stop", "Invalid 'stop': an empty string ends nothing.")
         choice = self.tool_choice
@@ -261,45 +202,6 @@ def tool_dict(tool: Tool) -> dict[str, Any]:
     """As chat templates know tools; what was not given is left out."""
     function = {name: value for name, value in msgspec.structs.asdict(tool.function).items() if value is not None}
     return {"type": "function", "function": function}
-
-
-def turn(message: AnyMessage, place: int) -> dict[str, Any]:
-    """As chat templates know turns."""
-    its: dict[str, Any]
-    if isinstance(message, Assistant):
-        its = {"role": "assistant", "content": joined(message.content or message.refusal or "")}
-        if message.tool_calls:
-            its["tool_calls"] = [_called(call, place, index) for index, call in enumerate(message.tool_calls)]
-        if thoughts := message.reasoning_content or message.reasoning:
-            its["reasoning_content"] = thoughts
-    elif isinstance(message, ToolResult):
-        its = {"role": "tool", "content": joined(message.content), "tool_call_id": message.tool_call_id}
-    else:
-        its = {"role": "user" if isinstance(message, User) else "system", "content": joined(message.content)}
-    if message.name is not None:
-        its["name"] = message.name
-    return its
-
-
-def joined(content: str | tuple[TextPart | RefusalPart, ...]) -> str:
-    """The text of a message."""
-    if isinstance(content, str):
-        return content
-    return "".join(part.text if isinstance(part, TextPart) else part.refusal for part in content)
-
-
-def arguments_of(text: str, param: str) -> dict[str, Any]:
-    """The arguments of an earlier call, which templates write in their own way."""
-    try:
-        return msgspec.json.decode(text or "{}", type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise refused(param, f"Invalid '{param}': no JSON object ({error}).") from error
-
-
-def _called(call: ToolCall, place: int, index: int) -> dict[str, Any]:
-    param = f"messages[{place}].tool_calls[{index}].function.arguments"
-    function = {"name": call.function.name, "arguments": arguments_of(call.function.arguments, param)}
-    return {"id": call.id, "type": "function", "function": function}
 
 
 def _schema(response_format: AnyText | JsonObject | JsonSchema | None) -> dict[str, Any] | None:

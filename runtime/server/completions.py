@@ -13,13 +13,28 @@ from msgspec import Meta
 from runtime.server.ask import Ask, Delta, End, TokenInfo, Usage
 from runtime.server.call import Wishes
 from runtime.server.chat import usage_dict
-from runtime.server.chat_wire import Client, Count, Penalty, Seed, Share, Stops, StreamOptions, Strict, Temperature
+from runtime.server.chat_wire import StreamOptions
 from runtime.server.decode import decode, neutral_only
 from runtime.server.errors import ApiError, openai_body, refused
 from runtime.server.gathered import gather
 from runtime.server.generation import Generation
 from runtime.server.replies import json_reply
 from runtime.server.sse import PAUSE_SECONDS, EventStream, end_with_error, kept_alive
+from runtime.server.wire import (
+    Alternatives,
+    Answers,
+    Client,
+    Count,
+    Likelihood,
+    Penalty,
+    Repetition,
+    Seed,
+    Share,
+    Stops,
+    Strict,
+    Temperature,
+    TopK,
+)
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -44,19 +59,19 @@ class CompletionRequest(Strict, frozen=True):
     max_tokens: Count | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    n: Annotated[int, Meta(ge=1, le=64)] | None = None
-    best_of: Annotated[int, Meta(ge=1, le=64)] | None = None
+    n: Answers | None = None
+    best_of: Answers | None = None
     stop: str | Stops | None = None
     temperature: Temperature | None = None
     top_p: Share | None = None
-    top_k: Annotated[int, Meta(ge=0, le=1 << 31)] | None = None
-    min_p: Annotated[float, Meta(ge=0, le=1)] | None = None
-    repetition_penalty: Annotated[float, Meta(gt=0, le=10)] | None = None
+    top_k: TopK | None = None
+    min_p: Likelihood | None = None
+    repetition_penalty: Repetition | None = None
     presence_penalty: Penalty | None = None
     frequency_penalty: Penalty | None = None
     logit_bias: dict[str, float] | None = None
     seed: Seed | None = None
-    logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
+    logprobs: Alternatives | None = None
     ignore_eos: bool | None = None
     user: Client | None = None
     echo: bool | None = None
@@ -167,12 +182,9 @@ async def _stream(
 
 
 def _piece(index: int, event: Event, asked: CompletionRequest, lengths: list[int]) -> dict[str, Any]:
-    text, tokens, reason = "", (), None
-    match event:
-        case Delta():
-            text, tokens = event.text, event.tokens
-        case End():
-            reason = event.reason
+    text = event.text if isinstance(event, Delta) else ""
+    tokens = event.tokens if isinstance(event, Delta) else ()
+    reason = event.reason if isinstance(event, End) else None
     logprobs = None if asked.logprobs is None else _logprobs(tokens, lengths[index])
     lengths[index] += sum(len(token.text) for token in tokens)
     return {"index": index, "text": text, "logprobs": logprobs, "finish_reason": reason}

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from runtime.server.call import ChatCall, Fields, ToolUse, Wishes
-from runtime.server.chat_wire import Client, Count, Share, Stops, Strict, ToolName
 from runtime.server.errors import refused
+from runtime.server.wire import Client, Count, Likelihood, Share, Stops, Strict, ToolName, TopK
 
 _FIELDS = Fields(schema="output_config.format", effort="thinking")
 
@@ -147,9 +147,9 @@ class MessagesRequest(Strict, frozen=True):
     system: str | tuple[TextBlock, ...] | None = None
     stream: bool | None = None
     stop_sequences: Stops | None = None
-    temperature: Annotated[float, Meta(ge=0, le=1)] | None = None
+    temperature: Likelihood | None = None
     top_p: Share | None = None
-    top_k: Annotated[int, Meta(ge=0, le=1 << 31)] | None = None
+    top_k: TopK | None = None
     tools: tuple[ToolSpec, ...] | None = None
     tool_choice: AutoTool | AnyTool | OneTool | NoTool | None = None
     thinking: ThinkingOn | ThinkingAdaptive | ThinkingOff | None = None
@@ -222,14 +222,13 @@ def _user_turns(blocks: tuple[UserBlock, ...] | str) -> list[dict[str, Any]]:
 def _assistant_turn(blocks: tuple[AssistantBlock, ...] | str) -> dict[str, Any]:
     turn: dict[str, Any] = {"role": "assistant", "content": ""}
     for block in blocks:
-        match block:
-            case TextBlock():
-                turn["content"] += block.text
-            case ThinkingBlock():
-                turn["reasoning_content"] = turn.get("reasoning_content", "") + block.thinking
-            case ToolUseBlock():
-                function = {"name": block.name, "arguments": block.input}
-                turn.setdefault("tool_calls", []).append({"id": block.id, "type": "function", "function": function})
+        if isinstance(block, TextBlock):
+            turn["content"] += block.text
+        elif isinstance(block, ThinkingBlock):
+            turn["reasoning_content"] = turn.get("reasoning_content", "") + block.thinking
+        elif isinstance(block, ToolUseBlock):
+            function = {"name": block.name, "arguments": block.input}
+            turn.setdefault("tool_calls", []).append({"id": block.id, "type": "function", "function": function})
     return turn
 
 

@@ -7,7 +7,11 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from runtime.server.call import ChatCall, Fields, ToolUse, Wishes
-from runtime.server.chat_wire import (
+from runtime.server.chat_turns import arguments_of
+from runtime.server.decode import converted, neutral_only
+from runtime.server.errors import refused
+from runtime.server.wire import (
+    Alternatives,
     AnyText,
     Client,
     Count,
@@ -17,10 +21,7 @@ from runtime.server.chat_wire import (
     Strict,
     Temperature,
     ToolName,
-    arguments_of,
 )
-from runtime.server.decode import converted, neutral_only
-from runtime.server.errors import refused
 
 _FIELDS = Fields("input", schema="text.format", effort="reasoning.effort", logprobs="top_logprobs")
 _NEUTRAL: dict[str, tuple[Any, ...]] = {
@@ -168,7 +169,7 @@ class ResponsesRequest(Strict, frozen=True):
     stream_options: StreamOptions | None = None
     temperature: Temperature | None = None
     top_p: Share | None = None
-    top_logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
+    top_logprobs: Alternatives | None = None
     include: tuple[Literal["message.output_text.logprobs", "reasoning.encrypted_content"], ...] | None = None
     tools: tuple[FunctionSpec, ...] | None = None
     tool_choice: ToolUse | FunctionChoice | None = None

@@ -73,7 +73,7 @@ async def compare(folder: Path, split: Sequence[int], rounds: int, tokens: int, 
 
 async def second_turn(folder: Path, split: Sequence[int], rounds: int) -> None:
     """Time to first token of a chat's second turn over that of its first."""
-    shares = []
+    shares, tokens = [], 0
     async with PomonaServer.start(folder, split) as server, aiohttp.ClientSession() as http:
         for turn in range(rounds + 1):
             text = f"{turn}. {LONG_PROMPT} {LONG_PROMPT}"

@@ -7,7 +7,7 @@ import os
 import random
 import statistics
 import time
-from contextlib import aclosing
+from typing import Any
 
 import openai
 import psutil
@@ -23,7 +23,7 @@ SECONDS = float(os.environ.get("POMONA_SOAK_SECONDS", "300"))
 FLAT = 1.25
 """Memory of all processes in the last quarter, over that of the second quarter."""
 SUBJECTS = ("fox", "bear", "lake", "tower", "ship", "garden", "river", "king", "bridge", "forest")
-ABSURD = (
+ABSURD: tuple[dict[str, Any], ...] = (
     {"temperature": 99},
     {"max_tokens": -1},
     {"n": 1000},
@@ -34,7 +34,7 @@ ABSURD = (
 )
 
 
-def question(number: int) -> list[dict[str, str]]:
+def question(number: int) -> Any:
     subject = SUBJECTS[number % len(SUBJECTS)]
     return [{"role": "user", "content": f"Tell me about the {subject}. " + f"The {subject} waits. " * (number % 7 * 8)}]
 
@@ -44,7 +44,7 @@ def length(number: int) -> int:
 
 
 class Soak:
-    def __init__(self, client: AsyncOpenAI, model: str, expected: dict[int, str]) -> None:
+    def __init__(self, client: Any, model: str, expected: dict[int, str]) -> None:
         self.client = client
         self.model = model
         self.expected = expected
@@ -60,7 +60,7 @@ class Soak:
                 **options,
             }
         )
-        return answer.choices[0].message.content
+        return str(answer.choices[0].message.content)
 
     async def be_a_client(self, seed: int, until: float) -> None:
         dice = random.Random(seed)
@@ -80,12 +80,11 @@ class Soak:
         stream = await self.client.chat.completions.create(
             model=self.model, messages=question(number), temperature=0, max_tokens=2000, stream=True
         )
-        async with aclosing(stream):
-            heard = 0
-            async for _ in stream:
-                heard += 1
-                if heard > after:
-                    break
+        heard = 0
+        async for _ in stream:
+            heard += 1
+            if heard > after:
+                break
         await stream.close()
         self.left += 1
 
@@ -124,7 +123,7 @@ async def test_a_rank_that_dies_while_it_answers_costs_time_and_nothing_else(spe
         async with AsyncOpenAI(base_url=server.address, api_key=KEY, max_retries=0, timeout=300) as client:
             soak = Soak(client, server.model, {})
             alone = await soak.ask(3, max_tokens=60)
-            stream = await client.chat.completions.create(
+            stream = await soak.client.chat.completions.create(
                 model=server.model, messages=question(3), temperature=0, max_tokens=60, stream=True
             )
             heard = ""

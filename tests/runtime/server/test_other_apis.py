@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import anthropic
 import openai
@@ -170,7 +171,7 @@ def test_a_message_calls_a_tool_and_reads_its_result(claude, server):
 
 
 def test_errors_are_the_packages_own(claude, server):
-    message = {"role": "user", "content": QUESTION}
+    message: Any = {"role": "user", "content": QUESTION}
     with pytest.raises(anthropic.BadRequestError, match=r"messages\[0\]\.content\[0\]\.type"):
         claude.messages.create(
             model=server.model, max_tokens=5, messages=[{"role": "user", "content": [{"type": "image", "source": {}}]}]

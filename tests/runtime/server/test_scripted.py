@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Any
 
 import aiohttp
 import anthropic
@@ -19,7 +20,7 @@ from runtime.server.keys import own_api_key
 from runtime.server.options import ApiOptions
 from tests.runtime.server.scripted import NAME, Scripted, api
 
-QUESTION = [{"role": "user", "content": "Hello?"}]
+QUESTION: Any = [{"role": "user", "content": "Hello?"}]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def text(speaking) -> ModelText:
 
 
 def tokens_of(text: ModelText, words: str) -> list[int]:
-    return text.tokenizer.encode(words, add_special_tokens=False)
+    return list(text.tokenizer.encode(words, add_special_tokens=False))
 
 
 async def gathered(stream, heard=None):
@@ -45,9 +46,9 @@ def broken(text):
 
 
 async def test_an_answer_that_breaks_off_ends_its_stream_with_an_error(broken):
-    async with api(broken) as address, AsyncOpenAI(base_url=address, api_key="-", max_retries=0) as client:
+    async with api(broken) as address, gpt(address) as client:
         stream = await client.chat.completions.create(model=NAME, messages=QUESTION, stream=True)
-        heard = []
+        heard: list[Any] = []
         with pytest.raises(openai.APIError, match=r"Cherry was ended by SIGKILL"):
             await gathered(stream, heard)
         assert "".join(chunk.choices[0].delta.content or "" for chunk in heard) == "Once upon"
@@ -69,7 +70,11 @@ async def test_a_message_that_breaks_off_ends_its_stream_with_an_error(broken):
             await gathered(stream)
 
 
-def claude(address):
+def gpt(address: str) -> Any:
+    return AsyncOpenAI(base_url=address, api_key="-", max_retries=0)
+
+
+def claude(address: str) -> Any:
     return AsyncAnthropic(base_url=address.removesuffix("/v1"), api_key="-", max_retries=0)
 
 
@@ -91,7 +96,7 @@ async def test_a_client_that_leaves_gives_its_slot_back(text):
 
 async def test_a_model_that_is_being_loaded_says_so():
     async with api(Scripted(None, status="loading")) as address:
-        async with AsyncOpenAI(base_url=address, api_key="-", max_retries=0) as client:
+        async with gpt(address) as client:
             with pytest.raises(openai.InternalServerError, match="being loaded") as caught:
                 await client.chat.completions.create(model=NAME, messages=QUESTION)
             assert caught.value.status_code == 503
@@ -161,7 +166,7 @@ def test_the_own_key_stays(tmp_path):
 async def test_what_a_model_says_is_sorted(text, words, calls, content):
     tools = [{"type": "function", "function": {"name": name}} for name in ("f", "g")]
     session = Scripted(text, tokens_of(text, words))
-    async with api(session) as address, AsyncOpenAI(base_url=address, api_key="-", max_retries=0) as client:
+    async with api(session) as address, gpt(address) as client:
         answer = await client.chat.completions.create(model=NAME, messages=QUESTION, tools=tools)
         message = answer.choices[0].message
         found = [(call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls or ()]
@@ -196,7 +201,7 @@ async def test_strict_tools_are_kept_where_the_model_may_choose(text):
     function = {"name": "f", "parameters": {**schema, "additionalProperties": False}, "strict": True}
     words = 'Hm. <tool_call>{"name": "f", "arguments": {"b": 12}}</tool_call>'
     session = Scripted(text, tokens_of(text, words))
-    async with api(session) as address, AsyncOpenAI(base_url=address, api_key="-", max_retries=0) as client:
+    async with api(session) as address, gpt(address) as client:
         tools = [{"type": "function", "function": function}]
         message = (await client.chat.completions.create(model=NAME, messages=QUESTION, tools=tools)).choices[0].message
         said = (message.content or "") + "".join(call.function.arguments for call in message.tool_calls or ())
