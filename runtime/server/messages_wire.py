@@ -132,6 +132,18 @@ class OutputConfig(Strict, frozen=True):
     effort: Literal["low", "medium", "high", "max"] | None = None
 
 
+class KeepThinking(Strict, frozen=True, tag_field="type", tag="clear_thinking_20251015"):
+    """What to leave out of a long chat. Here everything stays, so that is all that can be asked for."""
+
+    keep: Literal["all"]
+
+
+class ContextManagement(Strict, frozen=True):
+    """How a chat that grows long is cut."""
+
+    edits: tuple[KeepThinking, ...] = ()
+
+
 class Metadata(Strict, frozen=True):
     """Who asks."""
 
@@ -154,6 +166,7 @@ class MessagesRequest(Strict, frozen=True):
     tool_choice: AutoTool | AnyTool | OneTool | NoTool | None = None
     thinking: ThinkingOn | ThinkingAdaptive | ThinkingOff | None = None
     output_config: OutputConfig | None = None
+    context_management: ContextManagement | None = None
     metadata: Metadata | None = None
     cache_control: CacheControl | None = None
     service_tier: Literal["auto", "standard_only"] | None = None
@@ -246,6 +259,10 @@ def _tool_dict(tool: ToolSpec) -> dict[str, Any]:
 
 
 def _thinks(thinking: ThinkingOn | ThinkingAdaptive | ThinkingOff | None) -> bool | None:
-    if isinstance(thinking, ThinkingOff):
-        return False
-    return None if thinking is None else True
+    match thinking:
+        case ThinkingOn():
+            return True
+        case ThinkingOff():
+            return False
+        case _:
+            return None
