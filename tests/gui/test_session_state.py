@@ -8,7 +8,7 @@ from gui.session import Phase, SessionState, changing, received, started, stoppi
 from gui.split.card import Tone
 from gui.split.model import Split
 from gui.status import status
-from runtime.cluster.messages import Ended, Failed, PlanRefused, Recovering, Text
+from runtime.cluster.messages import Ended, Failed, PlanRefused, Recovering, Serving, Text
 
 NODES = [known.resources for known in samples.virtual_nodes()]
 PREVIEW = make_preview(samples.SMALL_MODEL, NODES, Split((5, 18, 7)), "pipeline")
@@ -33,6 +33,13 @@ def test_a_session_loads_runs_stops_and_is_over(loading):
     assert held.last_layer == 22
     assert stopping(running).phase is Phase.STOPPING
     assert received(stopping(running), Ended()) == SessionState()
+
+
+def test_the_address_for_programs_stays_as_long_as_the_session(loading):
+    serving = Serving("http://127.0.0.1:52520/v1", "model", "key")
+    running = received(received(loading, serving), samples.ready(PLAN))
+    assert running.serving == serving
+    assert received(running, Ended()).serving is None
 
 
 def test_progress_is_kept_per_rank_and_the_newest_counts(loading):
