@@ -36,7 +36,11 @@ class Speech:
         self._state: Any = machine.make_state(self._initial(prompt))
         self._call: list[str] = []
         self._in_call = False
-        self._after_mark = False
+        self._gap: str | None = None
+        """White space after a mark, as long as nothing else has come."""
+        self._gap_counts = False
+        """Whether it is part of an answer that goes on."""
+        self._was_closed = True
 
     @property
     def visible(self) -> bool:
@@ -58,6 +62,7 @@ class Speech:
         self._state, rest, state = TextStateMachine.flush(self._state)
         said = self._sort(state, rest)
         if self._in_call:
+            self._was_closed = False
             said += self._close_call()
         return said
 
@@ -79,7 +84,7 @@ class Speech:
         if self._in_call:
             said += self._close_call()
         if state == "reasoning":
-            self._after_mark = True
+            self._gap, self._gap_counts = "", False
             if text:
                 said.append(Said("reasoning", text))
         elif state == "normal" and (shown := self._without_gap(text)):
@@ -87,12 +92,15 @@ class Speech:
         return said
 
     def _without_gap(self, text: str) -> str:
-        """Families put empty lines after their marks, which are not part of the answer."""
-        if not self._after_mark:
+        """Families put empty lines after thoughts and between calls, which are not part of the answer."""
+        if self._gap is None:
             return text
-        shown = text.lstrip()
-        self._after_mark = not shown
-        return shown
+        self._gap += text
+        shown = self._gap.lstrip()
+        if not shown:
+            return ""
+        whole, self._gap = self._gap, None
+        return whole if self._gap_counts else shown
 
     def _close_call(self) -> list[Said]:
         text = "".join(self._call)
@@ -100,9 +108,10 @@ class Speech:
         self._in_call = False
         if not self._with_calls:
             return [Said("content", self.marked(text))]
-        self._after_mark = True
+        self._gap, self._gap_counts = "", True
         return [Said("call", text)]
 
     def marked(self, call: str) -> str:
-        """The text of a call with its marks."""
-        return f"{self._tokenizer.tool_call_start}{call}{self._tokenizer.tool_call_end}"
+        """The text of the newest call with the marks that it had."""
+        end = self._tokenizer.tool_call_end if self._was_closed else ""
+        return f"{self._tokenizer.tool_call_start}{call}{end}"

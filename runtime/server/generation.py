@@ -72,8 +72,17 @@ class Generation:
                 continue
             while not self._heard.empty():
                 heard.append(self._heard.get_nowait())
-            if batch := _joined([(index, event) for index, what in heard for event in self._events(index, what)]):
-                yield batch
+            events: list[tuple[int, Event]] = []
+            broken: ApiError | None = None
+            for index, what in heard:
+                if isinstance(what, ApiError):
+                    broken = what
+                    break
+                events += [(index, event) for event in self._events(index, what)]
+            if events:
+                yield _joined(events)
+            if broken is not None:  # only now: what was said before it counts
+                raise broken
 
     def _begin(self, ask: Ask, index: int) -> None:
         seed = (ask.sampling.seed + index) % (1 << 63)
@@ -84,10 +93,8 @@ class Generation:
         answer = self._model.requests.begin(submit, ear, guide)
         self._choices.append(Choice(ask, self._model.text(), self._vocabulary, answer))
 
-    def _events(self, index: int, what: _Token | Outcome | ApiError) -> list[Event]:
+    def _events(self, index: int, what: _Token | Outcome) -> list[Event]:
         choice = self._choices[index]
-        if isinstance(what, ApiError):
-            raise what
         if isinstance(what, Outcome):
             return choice.end("length" if what.finish_reason == "length" else "stop")
         events = choice.take(*what)

@@ -118,10 +118,11 @@ class _Answer:
                 return [*self._close("incomplete" if event.reason == "length" else "completed"), self._end(event)]
 
     def failed(self, error: ApiError) -> list[dict[str, Any]]:
-        """The last event of an answer that broke off."""
+        """The last events of an answer that broke off."""
+        closing = self._close("incomplete")
         self._status = "failed"
         self._error = {"code": "server_error", "message": error.message}
-        return [self._event("response.failed", response=self.body())]
+        return [*closing, self._event("response.failed", response=self.body())]
 
     def body(self) -> dict[str, Any]:
         """All of it as it is now."""

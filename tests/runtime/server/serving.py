@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 KEY = "a-key-of-the-tests"
 WAITING = 6
 """Requests that the server of the tests takes at one time."""
-_START_SECONDS = 120
+_START_SECONDS = 240
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Serving:
 
     def post(self, path: str, body: Any) -> httpx2.Response:
         url = f"{self.address}{path}"
-        return httpx2.post(url, json=body, headers={"Authorization": f"Bearer {KEY}"}, timeout=120)
+        return httpx2.post(url, json=body, headers={"Authorization": f"Bearer {KEY}"}, timeout=600)
 
     def health(self) -> dict[str, Any]:
         found: dict[str, Any] = self.get("/health").json()
