@@ -66,7 +66,7 @@ class SessionClient:
         self._socket = socket
 
     @classmethod
-    async def start(
+    async def start(  # noqa: PLR0913  keywords, each with a default
         cls,
         plan: Plan,
         model_folder: Path,
