@@ -147,7 +147,7 @@ class _Controller:
         socket = web.WebSocketResponse(max_msg_size=FRAME_LIMIT_BYTES)
         await socket.prepare(request)
         unread: asyncio.Queue[ServerMessage | None] = asyncio.Queue()
-        for message in (*self.session.snapshot(), *self._serving(), *self._transcript.answered()):
+        for message in (*self._serving(), *self.session.snapshot(), *self._transcript.answered()):
             unread.put_nowait(message)
         self._clients[socket] = unread
         sending = asyncio.create_task(_send(socket, unread), name="front end")
