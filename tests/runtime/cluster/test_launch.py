@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from resources.node import NodeResources, Versions
-from runtime.cluster.launch import JobFacts, RankState, connect_order, rank_states, used_links
+from runtime.cluster.launch import JobFacts, RankState, connect_order, rank_states, room_tokens, used_links
 from runtime.cluster.links import Link, LinkEnd
 from runtime.cluster.nodes import KnownNode
 from runtime.engine.orders import CacheLimits, Listening
@@ -96,3 +98,20 @@ def test_one_stage_alone_listens_for_its_controller():
     (state,) = listening(plan([A]), [node(A, "10.0.0.1")])
     assert state.launch.host == "10.0.0.1"
     assert used_links(plan([A]), ()) == ()
+
+
+def test_the_caches_hold_as_many_contexts_as_half_of_what_is_free_on_every_node_allows():
+    stages = tuple(
+        StagePlan(index, index, (RankPlan(node_id, NAMES[node_id], 50, 10, 0, budget),))
+        for index, (node_id, budget) in enumerate([(A, 200), (B, 130)])
+    )
+    planned = Plan("model", "pipeline", 2, stages, 1000)
+    assert room_tokens(planned) == 1000 * (1 + (130 - 60) // 2 // 10)
+    tight = msgspec.structs.replace(planned, stages=(stages[0], msgspec.structs.replace(stages[1], ranks=(rank(B),))))
+    assert room_tokens(tight) == 1000 * (1 + (200 - 60) // 2 // 10)  # a rank without caches bounds nothing
+    limits = rank_states(
+        JobFacts("job", bytes(32), "/model", CacheLimits(prefix_tokens=10**6)),
+        planned,
+        [node(A, "10.0.0.1"), node(B, "10.0.0.2")],
+    )[0].launch.limits
+    assert (limits.context_tokens, limits.cache_tokens, limits.prefix_tokens) == (1000, 4000, 2000)
