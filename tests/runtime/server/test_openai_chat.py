@@ -228,9 +228,9 @@ def test_errors_are_the_packages_own(ask, server):
         ask(model="another")
     assert unknown.value.code == "model_not_found"
     assert server.model in unknown.value.message
-    with OpenAI(base_url=server.address, api_key="wrong", max_retries=0) as stranger:
-        with pytest.raises(openai.AuthenticationError):
-            stranger.models.list()
+    stranger = OpenAI(base_url=server.address, api_key="wrong", max_retries=0)
+    with stranger, pytest.raises(openai.AuthenticationError):
+        stranger.models.list()
     with pytest.raises(openai.APIStatusError) as large:
         ask([{"role": "user", "content": "x" * (17 << 20)}])
     assert large.value.status_code == 413

@@ -178,9 +178,9 @@ def test_errors_are_the_packages_own(claude, server):
         )
     with pytest.raises(anthropic.NotFoundError, match="another"):
         claude.messages.create(model="another", max_tokens=5, messages=[message])
-    with Anthropic(base_url=server.address.removesuffix("/v1"), api_key="wrong", max_retries=0) as stranger:
-        with pytest.raises(anthropic.AuthenticationError):
-            stranger.messages.create(model=server.model, max_tokens=5, messages=[message])
+    stranger = Anthropic(base_url=server.address.removesuffix("/v1"), api_key="wrong", max_retries=0)
+    with stranger, pytest.raises(anthropic.AuthenticationError):
+        stranger.messages.create(model=server.model, max_tokens=5, messages=[message])
 
 
 # Around them ------------------------------------------------------------------------------------------------------
