@@ -100,9 +100,12 @@ class ModelText:
         with self._lock:
             return tuple(self.tokenizer.encode(text))
 
-    def streamer(self) -> TextStream:
-        """A fresh stream for one answer."""
-        return TextStream(self.tokenizer.detokenizer)
+    def streamer(self, *, goes_on: bool = False) -> TextStream:
+        """A fresh stream for one answer. One that goes on with a text keeps the space that it begins with."""
+        stream = TextStream(self.tokenizer.detokenizer)
+        if goes_on:
+            stream.add(self.tokenizer.encode("a", add_special_tokens=False)[-1])
+        return stream
 
     def speech(self, prompt: Sequence[int], *, with_calls: bool) -> Speech:
         """A fresh sorter of one answer to ``prompt``."""

@@ -27,6 +27,8 @@ class Ask:
     client: str = ""
     sorts: bool = True
     """Whether thoughts and tool calls are told apart from the answer."""
+    goes_on: bool = False
+    """Whether the answer goes on with the prompt's last words."""
     tools: tuple[dict[str, Any], ...] = ()
     """In OpenAI's form."""
     one_call: bool = False

@@ -128,6 +128,7 @@ class ChatCall:
             self.stops,
             self.count,
             self.client,
+            goes_on=self.continues,
             tools=tools,
             one_call=self.one_call or self.only_tool is not None,
             new_guide=new_guide,

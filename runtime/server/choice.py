@@ -30,7 +30,7 @@ class Choice:
         self._ask = ask
         self._text = text
         self._vocabulary = vocabulary
-        self._stream = text.streamer()
+        self._stream = text.streamer(goes_on=ask.goes_on)
         self._speech = text.speech(ask.prompt, with_calls=bool(ask.tools)) if ask.sorts else None
         self._stops = StopStrings(ask.stops)
         self._infos: list[TokenInfo] = []

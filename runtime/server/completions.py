@@ -111,6 +111,7 @@ class CompletionRequest(Strict, frozen=True):
                 self.n or 1,
                 self.user or "",
                 sorts=False,
+                goes_on=True,
             )
             for prompt in _prompts(self.prompt, text)
         ]
