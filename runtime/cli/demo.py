@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from discovery.home import temporary_home
 from runtime.cli.console import Question, run_console
 from runtime.cli.display import has_display
-from runtime.cli.place import DEMO, PlaceOptions, note
+from runtime.cli.place import PlaceOptions, note
 from runtime.cli.virtual_nodes import VirtualNodes, virtual_nodes
+from runtime.cluster.model_names import DEMO
 from runtime.errors import PomonaError
 from runtime.models.demo import cache_folder, demo_model_folder
 from runtime.models.planning_layout import read_planning_layout

@@ -6,18 +6,16 @@ import asyncio
 import sys
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discovery.home import temporary_home
 from runtime.agent.folder import data_folder, open_home
-from runtime.cli.models import find_manifest, own_store
 from runtime.cli.virtual_nodes import VirtualNodes, virtual_nodes
+from runtime.cluster.model_names import DEMO, session_folder
 from runtime.cluster.nodes import NodeWatcher
 from runtime.errors import PomonaError
 from runtime.models.demo import cache_folder, demo_model_folder
-from runtime.models.fetch.transfer import Transfer
-from runtime.models.hub.client import HubClient, read_token
-from runtime.models.hub.source import HubSource
 from runtime.models.manifest import MANIFEST_NAME
 from runtime.models.planning_layout import read_planning_layout
 from runtime.planning.from_resources import plan_nodes
@@ -25,13 +23,11 @@ from runtime.planning.plan import PlanNode, Refusal, make_plan
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
-    from pathlib import Path
 
     from runtime.cluster.nodes import KnownNode
     from runtime.models.layout import ModelLayout
     from runtime.planning.plan import Goal, Mode, Plan
 
-DEMO = "demo"
 _DEMO_NODES = 3
 _FIND_SECONDS = 20.0
 _LOOK_SECONDS = 4.0
@@ -78,14 +74,16 @@ class Place:
 @asynccontextmanager
 async def placed(options: PlaceOptions) -> AsyncIterator[Place]:
     """Find or start the nodes; virtual ones end with the block. Raises :class:`PomonaError`."""
-    folder = await model_folder(options.model)
-    layout = await asyncio.to_thread(read_planning_layout, folder)
     count = options.virtual_nodes
     if count is None and options.model == DEMO and not options.nodes:
         count = _DEMO_NODES
     if count is None:
-        yield Place(data_folder(), folder, layout, await _in_reach(options.nodes), options)
+        found = await _in_reach(options.nodes)
+        folder = await _folder(options.model, found)
+        yield Place(data_folder(), folder, await asyncio.to_thread(read_planning_layout, folder), found, options)
         return
+    folder = await _folder(options.model)
+    layout = await asyncio.to_thread(read_planning_layout, folder)
     nodes = virtual_nodes(count)
     # Whether the split can be is known before anything starts: the agents will have these very budgets.
     _plan(layout, [PlanNode(node.name, node.name, node.memory_bytes) for node in nodes], options, options.split)
@@ -97,17 +95,13 @@ async def placed(options: PlaceOptions) -> AsyncIterator[Place]:
         yield Place(home.folder, folder, layout, found, options)
 
 
-async def model_folder(name: str) -> Path:
-    """The folder of a model. Of one on the hub it has what text and plans need; nodes get the weights themselves."""
+async def _folder(name: str, nodes: Sequence[KnownNode] = ()) -> Path:
+    """The model's; this machine's home is not needed for the demo or a folder, and not made for them."""
     if name == DEMO:
         return await asyncio.to_thread(demo_model_folder, lambda: note("Preparing the demo model; this happens once."))
-    manifest, folder = await find_manifest(name)
-    if folder is not None:
-        return folder
-    model = own_store().open(manifest)
-    async with HubClient(token=read_token(data_folder())) as hub:
-        await Transfer(model, [], [HubSource(hub, manifest)], lambda _: None, with_text=True).run()
-    return model.folder
+    if await asyncio.to_thread(Path(name).is_dir):
+        return await asyncio.to_thread(Path(name).absolute)
+    return await session_folder(open_home(data_folder()), name, nodes=nodes)
 
 
 async def _in_reach(names: Sequence[str]) -> list[KnownNode]:
