@@ -45,7 +45,7 @@ def run_layout(model: str, revision: str, *, as_json: bool) -> int:
     manifest = asyncio.run(_find(home, model, revision))
     layout = manifest_layout(manifest)
     try:
-        caches = read_caches(manifest.settings, weight_dtype(manifest))
+        caches = read_caches(manifest.settings, weight_dtype(manifest)).layers
     except PomonaError as error:  # the rest is known all the same
         sys.stderr.write(f"pomona: {error}\n")
         caches = ()

@@ -16,20 +16,21 @@ from typing import Any
 
 import mlx.core as mx
 import msgspec
-from mlx_lm.models.cache import ArraysCache, CacheList, make_prompt_cache
+from mlx_lm.models.cache import ArraysCache, CacheList, ChunkedKVCache, make_prompt_cache
 
 from runtime.engine import lifeline
+from runtime.engine.handover import handover_of
 from runtime.engine.layer_calls import LayerCall, LayerCalls
 from runtime.engine.without_text import import_mlx_lm
-from runtime.models.cache_layout import CacheKind, LayerCache
+from runtime.models.cache_layout import CacheCopy, CacheKind, CacheLayout, LayerCache
 
 _SHORT, _LONG = 256, 512
 """Caches grow by 256 tokens, so these lengths are full."""
 _DTYPES = {"F32": mx.float32, "F16": mx.float16}
 
 
-def probe(config: dict[str, Any], dtype: mx.Dtype) -> list[LayerCache]:
-    """The caches of a model's layers, in order. ``dtype`` is that of its weights, and so of keys and values."""
+def probe(config: dict[str, Any], dtype: mx.Dtype) -> CacheLayout:
+    """The caches of a model's layers. ``dtype`` is that of its weights, and so of keys and values."""
     from mlx_lm.utils import _get_classes  # may be a stand-in without its text half
 
     model_class, arguments_class = _get_classes(config)
@@ -37,7 +38,15 @@ def probe(config: dict[str, Any], dtype: mx.Dtype) -> list[LayerCache]:
     model.set_dtype(dtype)
     model.eval()
     short, long = _traced(model, _SHORT), _traced(model, _LONG)
-    return [_layer_cache(*pair, config) for pair in zip(short, long, strict=True)]
+    layers = tuple(_layer_cache(*pair, config) for pair in zip(short, long, strict=True))
+    copies = []
+    for copied in handover_of(model, model.layers).copies():
+        kept = layers[copied.source]
+        if copied.field:
+            arrays = [getattr(caches[copied.source][0], copied.field).nbytes for caches in (short, long)]
+            kept = LayerCache("other", *_grown(*arrays))
+        copies.append(CacheCopy(copied.source, copied.users, kept))
+    return CacheLayout(layers, tuple(copies))
 
 
 def _traced(model: Any, tokens: int) -> list[list[Any]]:
@@ -73,20 +82,34 @@ def _layer_cache(short: list[Any], long: list[Any], config: dict[str, Any]) -> L
     per_token = state = 0
     windows: set[int | None] = set()
     for before, after in flat:
-        window = getattr(after, "max_size", None)
-        if isinstance(window, int) and getattr(after, "keys", None) is not None:
+        window = _window_tokens(after)
+        if window is not None and getattr(after, "keys", None) is not None:
             per_token += after.nbytes // after.keys.shape[2]  # for a whole prompt it takes more than its window
             windows.add(window)
             continue
-        growth = (after.nbytes - before.nbytes) // (_LONG - _SHORT)
+        growth, _window, constant = _grown(before.nbytes, after.nbytes)
         per_token += growth
-        state += before.nbytes - growth * _SHORT
+        state += constant
         if growth:
             windows.add(None)
     window_tokens = max((window for window in windows if window is not None), default=None)
     if len(windows) > 1:  # a window beside something that grows: counted as if all of it grew
         window_tokens = None
     return LayerCache(_kind(flat, windows, config, state), per_token, window_tokens, state)
+
+
+def _window_tokens(cache: Any) -> int | None:
+    """So many tokens at most are held; None if all are."""
+    if isinstance(cache, ChunkedKVCache):
+        return int(cache.chunk_size) + cache.step  # the next token is added before the oldest ones go
+    window = getattr(cache, "max_size", None)
+    return window if isinstance(window, int) else None
+
+
+def _grown(short_bytes: int, long_bytes: int) -> tuple[int, None, int]:
+    """Bytes per token, no window, and what is constant, from what two lengths take."""
+    per_token = (long_bytes - short_bytes) // (_LONG - _SHORT)
+    return per_token, None, short_bytes - per_token * _SHORT
 
 
 def _kind(flat: list[Any], windows: set[int | None], config: dict[str, Any], state: int) -> CacheKind:

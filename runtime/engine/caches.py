@@ -192,6 +192,17 @@ class BatchCache:
         return layers
 
 
+def cut_free(cache: SequenceCache | BatchCache) -> None:
+    """Before a step of several tokens is evaluated: have recurrent state hold its own bytes alone.
+
+    Models cut it out of what they computed for every token of the step, and a slice keeps all of that in memory.
+    """
+    for local in cache.local:
+        for part in _parts(local):
+            if isinstance(part, ArraysCache):
+                part.cache = [None if state is None else mx.contiguous(state) for state in part.cache]
+
+
 def _parts(cache: Any) -> tuple[Any, ...]:
     return cache.caches if isinstance(cache, CacheList) else (cache,)
 

@@ -33,6 +33,16 @@ class OldKeys(NamedTuple):
     offset: mx.array
 
 
+class Copied(NamedTuple):
+    """What later stages keep of the cache of the layer ``source``."""
+
+    source: int
+    users: tuple[int, ...]
+    """A stage that begins after ``source`` and has any of these layers keeps it."""
+    field: str = ""
+    """Of the cache, the one array that is kept; empty for all of it."""
+
+
 class Handover:
     """The hidden state alone."""
 
@@ -46,6 +56,14 @@ class Handover:
     def __init__(self, _model: nn.Module, _layers: Sequence[nn.Module]) -> None:
         self.key_sources: dict[int, int] = {}
         """For each layer that works on the keys and values of an earlier one: that earlier one."""
+
+    def copies(self) -> list[Copied]:
+        """What stages keep of the caches of earlier ones."""
+        sources = self.key_sources.items()
+        return [
+            Copied(source, tuple(user for user, its in sources if its == source))
+            for source in dict.fromkeys(self.key_sources.values())
+        ]
 
     def hidden(self, call: LayerCall) -> str:
         """The name of the argument that is the hidden state."""
@@ -193,6 +211,16 @@ class _DeepseekV41(_Skips):
         longest = self._config.max_position_embeddings // min(filter(None, self._config.compress_ratios), default=1)
         entry_bytes = 4 * (self._config.head_dim + self._config.index_head_dim + self._config.index_topk)
         self.growing_bytes_per_token = entry_bytes + longest  # one flag for each compressed key
+
+    def copies(self) -> list[Copied]:
+        from mlx_lm.models import deepseek_v41 as parts  # only this model has them
+
+        users: dict[tuple[str, int], list[int]] = {}
+        for first in range(1, self._config.num_hidden_layers):
+            for name, source in parts._crossing(self._config, first).items():  # noqa: SLF001  private in a pinned version
+                if name in parts._CACHE_FIELDS:  # noqa: SLF001
+                    users.setdefault((name, source), []).append(first)
+        return [Copied(source, tuple(layers), name) for (name, source), layers in users.items()]
 
     def taken(self, call: LayerCall) -> Carried:
         from mlx_lm.models import deepseek_v41 as parts  # only this model has them

@@ -11,7 +11,7 @@ from mlx.utils import tree_flatten
 
 from runtime.engine.absent import Span
 from runtime.engine.batching import knows_padding
-from runtime.engine.caches import SequenceCache
+from runtime.engine.caches import SequenceCache, cut_free
 from runtime.engine.hop import HopError
 from runtime.engine.prefixes import KEPT_SEQUENCES
 from runtime.engine.sampling import Choice, Sampler, likeliest
@@ -153,6 +153,8 @@ class Stage:
         cache = self._sequences.gather(step.sequences)
         logits, carried = self._span.forward(mx.array(step.tokens).reshape(rows, width), cache.layers, received)
         cache.advance_stand_ins(width)
+        if width > 1:
+            cut_free(cache)
         if self._kv_bits and isinstance(cache, SequenceCache):
             cache.quantize(self._kv_bits)
         for row, sequence in enumerate(sequences):

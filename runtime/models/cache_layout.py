@@ -26,7 +26,7 @@ CacheKind = Literal["full", "sliding", "latent", "constant", "other", "none"]
 """Full attention, a sliding window, the compressed row of multi-head latent attention, a state of constant size (Mamba,
 linear attention, convolutions), a mixture of these, or no cache at all."""
 
-PROBE_FORMAT = 1
+PROBE_FORMAT = 2
 """Raised whenever the probe answers otherwise than before."""
 _PROBE_SECONDS = 60.0
 
@@ -45,15 +45,33 @@ class LayerCache(msgspec.Struct, frozen=True):
         return self.state_bytes + self.bytes_per_token * min(tokens, self.window_tokens or tokens)
 
 
-def read_caches(settings: Mapping[str, Any], dtype: str) -> tuple[LayerCache, ...]:
-    """The cache of each layer of the model that ``config.json`` (``settings``) describes; weights of type ``dtype``.
+class CacheCopy(msgspec.Struct, frozen=True):
+    """What a stage keeps of the cache of a layer that is on an earlier stage, because its own layers work on it."""
+
+    source: int
+    """The layer whose cache it is."""
+    users: tuple[int, ...]
+    """A stage that begins after ``source`` and has any of these layers keeps the copy."""
+    cache: LayerCache
+    """What is kept: all of the layer's cache, or a part of it."""
+
+
+class CacheLayout(msgspec.Struct, frozen=True):
+    """The caches of a model."""
+
+    layers: tuple[LayerCache, ...]
+    copies: tuple[CacheCopy, ...] = ()
+
+
+def read_caches(settings: Mapping[str, Any], dtype: str) -> CacheLayout:
+    """The caches of the model that ``config.json`` (``settings``) describes; weights of type ``dtype``.
 
     ``dtype`` is one of safetensors' names. The first call for a configuration takes about a second. Raises
     :class:`PomonaError` if mlx-lm cannot build the model.
     """
     question = json.dumps([PROBE_FORMAT, dtype, settings], sort_keys=True).encode()
     kept = cache_folder() / "cache-layouts" / f"{hashlib.sha256(question).hexdigest()}.json"
-    decode = msgspec.json.Decoder(tuple[LayerCache, ...]).decode
+    decode = msgspec.json.Decoder(CacheLayout).decode
     try:
         return decode(kept.read_bytes())
     except (OSError, msgspec.DecodeError):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from runtime.models.cache_layout import LayerCache  # msgspec resolves the annotation when it decodes
+from runtime.models.cache_layout import CacheCopy, LayerCache  # msgspec resolves the annotations when it decodes
 from runtime.models.experts import experts_per_token
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class ModelFigures(msgspec.Struct, frozen=True):
     """Of the experts of a layer, the part that one token visits; 1 where no router picks any."""
     dtype: str = "BF16"
     """Of the numbers that are not quantized, so of keys, values and hidden states; one of safetensors' names."""
+    copies: tuple[CacheCopy, ...] = ()
+    """What stages keep of the caches of earlier ones."""
 
 
 def figures_from_config(settings: Mapping[str, Any], layer_count: int, dtype: str) -> ModelFigures:

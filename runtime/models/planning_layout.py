@@ -37,6 +37,7 @@ def read_planning_layout(folder: Path) -> ModelLayout:
     except PomonaError as error:
         _log.info("%s: %s", layout.name, error)
         return layout
-    if len(caches) != len(layout.layer_bytes):
+    if len(caches.layers) != len(layout.layer_bytes):
         return layout
-    return msgspec.structs.replace(layout, figures=msgspec.structs.replace(layout.figures, caches=caches))
+    figures = msgspec.structs.replace(layout.figures, caches=caches.layers, copies=caches.copies)
+    return msgspec.structs.replace(layout, figures=figures)

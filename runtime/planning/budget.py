@@ -30,7 +30,8 @@ def stage_bytes(
 ) -> StageBytes:
     """Layers ``[first_layer, end_layer)`` on ``node``, on each rank of a group, their cache full at ``context_tokens``.
 
-    The first stage holds the embedding, the last one norm and head; a tied embedding counts once where both are one.
+    Copies of the caches of earlier stages count as its own. The first stage holds the embedding, the last one norm and
+    head; a tied embedding counts once where both are one.
     """
     model = model.shared(node.ranks)
     layers = model.layers[first_layer:end_layer]
@@ -42,4 +43,5 @@ def stage_bytes(
         if model.tied_embedding and first_layer > 0:
             weights += model.embedding_bytes
     cache = sum(layer.cache_bytes(context_tokens) for layer in layers)
+    cache += model.copied_bytes(first_layer, end_layer, context_tokens)
     return StageBytes(weights, cache, node.reserve_bytes, node.budget_bytes)

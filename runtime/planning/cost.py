@@ -48,9 +48,15 @@ class LayerCost:
     """Of the weights, what the ranks of a tensor group divide among them."""
     cache_divides: bool = False
     """Whether a rank of a tensor group keeps only its heads' part of the cache."""
+    keeps_cache: bool = True
+    """False for a layer that works on the cache of an earlier one: it reads so much, and keeps nothing itself."""
 
     def cache_bytes(self, context_tokens: int) -> int:
-        """Held, and read for each token, when ``context_tokens`` have been seen."""
+        """Held when ``context_tokens`` have been seen."""
+        return self.cache_read_bytes(context_tokens) if self.keeps_cache else 0
+
+    def cache_read_bytes(self, context_tokens: int) -> int:
+        """Read for each token when ``context_tokens`` have been seen."""
         seen = context_tokens if self.window_tokens is None else min(context_tokens, self.window_tokens)
         return self.state_bytes + self.kv_bytes_per_token * seen
 
@@ -76,6 +82,17 @@ class LayerCost:
 
 
 @dataclass(frozen=True, slots=True)
+class CopiedCache:
+    """What a stage keeps of the cache of a layer on an earlier stage, because its own layers work on it."""
+
+    source: int
+    users: frozenset[int]
+    """A stage that begins after ``source`` and has any of these layers keeps the copy."""
+    kept: LayerCost
+    """Its cache is the copy; it takes part in nothing else, and is never more than the cache of the source."""
+
+
+@dataclass(frozen=True, slots=True)
 class ModelCost:
     """A model in plain numbers."""
 
@@ -92,6 +109,16 @@ class ModelCost:
     """Layers that have to stay with the layer before them: no stage may begin there."""
     head_divided_bytes: int = 0
     """Of the head, what the ranks of a tensor group divide among them."""
+    copies: tuple[CopiedCache, ...] = ()
+
+    def copied_bytes(self, first_layer: int, end_layer: int, context_tokens: int) -> int:
+        """What a stage of layers ``[first_layer, end_layer)`` keeps of the caches of earlier stages."""
+        here = range(first_layer, end_layer)
+        return sum(
+            copy.kept.cache_bytes(context_tokens)
+            for copy in self.copies
+            if copy.source < first_layer and any(user in here for user in copy.users)
+        )
 
     @property
     def head_active_bytes(self) -> int:
@@ -108,6 +135,7 @@ def _shared(model: ModelCost, ranks: int) -> ModelCost:
     return replace(
         model,
         layers=tuple(layer.shared(ranks) for layer in model.layers),
+        copies=tuple(replace(copy, kept=copy.kept.shared(ranks)) for copy in model.copies),
         head_bytes=model.head_bytes - divided + -(-divided // ranks),
     )
 
@@ -165,7 +193,7 @@ def hop_seconds(link: LinkSpeed, byte_count: int) -> float:
 
 def layer_decode_seconds(layer: LayerCost, speed: NodeSpeed, context_tokens: int) -> float:
     """Active weights and cache over the bandwidth, plus the overhead of a layer."""
-    read = layer.active_bytes + layer.cache_bytes(context_tokens)
+    read = layer.active_bytes + layer.cache_read_bytes(context_tokens)
     return read / speed.bytes_per_second + speed.layer_overhead_seconds
 
 
@@ -181,7 +209,7 @@ def layer_step_seconds(layer: LayerCost, speed: NodeSpeed, context_tokens: int) 
 
     Where nothing is known of the arithmetic, its time is that of reading.
     """
-    read = (layer.step_bytes + layer.cache_bytes(context_tokens)) / speed.bytes_per_second
+    read = (layer.step_bytes + layer.cache_read_bytes(context_tokens)) / speed.bytes_per_second
     arithmetic = REQUESTS_PER_STEP * layer.flops_per_token / speed.flops_per_second
     return max(read, arithmetic) + speed.layer_overhead_seconds
 

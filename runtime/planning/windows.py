@@ -2,7 +2,9 @@
 
 Times are whole picoseconds here, so that sums are exact and a tie is a tie. Prefix sums give the cost of any run of
 layers as one difference, and because costs only grow with a run, the runs that end at one layer and stay within the
-limits begin anywhere from some layer on: a window.
+limits begin anywhere from some layer on: a window. Where later layers work on the caches of earlier ones, a run also
+keeps copies of those that lie before it. That is no difference any more, but still grows with the run, because a copy
+is never more than what the run would hold with its source.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from runtime.planning.cost import LayerCost, NodeSpeed
+    from runtime.planning.cost import LayerCost, ModelCost, NodeSpeed
     from runtime.planning.problem import SplitProblem
 
     Integers = NDArray[np.int64]
@@ -50,6 +52,8 @@ class Tables:
         self.bytes: list[Integers] = [
             np.concatenate(([0], np.cumsum(need[node.ranks]))).astype(np.int64) for node in problem.nodes
         ]
+        self.copied: list[Integers] | None = [self._copied(shared) for shared in self.models] if model.copies else None
+        """By node, begin and end of a run: the copies of earlier caches that it keeps beside ``bytes``."""
         self.embedding = model.embedding_bytes
         self.head = [shared.head_bytes for shared in self.models]
         self.head_alone = [
@@ -109,21 +113,46 @@ class Tables:
             seconds[index, 1:] = np.cumsum([picoseconds(layer_seconds(layer, node.speed, context)) for layer in layers])
         return seconds
 
+    def need(self, node: int) -> Integers:
+        """Bytes of the run from b to e at ``[b, e]``, where both are inside the model or e is its end."""
+        prefix = self.bytes[node]
+        runs: Integers = prefix[None, :] - prefix[:, None]
+        return runs if self.copied is None else runs + self.copied[node]
+
+    def _copied(self, model: ModelCost) -> Integers:
+        """Of every run: the sum of the copies that it keeps."""
+        places = np.arange(self.layer_count + 1)
+        copied = np.zeros((len(places), len(places)), np.int64)
+        for copy in model.copies:
+            users = np.zeros(self.layer_count, np.bool_)
+            users[list(copy.users)] = True
+            before = np.concatenate(([0], np.cumsum(users)))
+            keeps = (before[None, :] > before[:, None]) & (places[:, None] > copy.source)
+            copied += keeps * copy.kept.cache_bytes(self.problem.context_tokens)
+        return copied
+
     @cached_property
     def _byte_runs(self) -> list[Integers]:
         made: dict[int, Integers] = {}
         for index, node in enumerate(self.problem.nodes):
             if node.ranks not in made:
+                copied = None if self.copied is None else self.copied[index]
                 made[node.ranks] = self._runs(
-                    self.bytes[index], self.embedding, self.head[index], self.head_alone[index]
+                    self.bytes[index], self.embedding, self.head[index], self.head_alone[index], copied
                 )
         return [made[node.ranks] for node in self.problem.nodes]
 
-    def _runs(self, prefix: Integers, first: int, head: int, head_alone: int) -> Integers:
+    def _runs(
+        self, prefix: Integers, first: int, head: int, head_alone: int, copied: Integers | None = None
+    ) -> Integers:
         """The cost of every run that the cuts allow, with what its place adds."""
         inner, whole = prefix[self.cuts], prefix[-1]
-        middle = (inner[:, None] - inner[None, :])[np.tril_indices(len(inner), -1)]
-        return np.concatenate((middle, inner + first, whole - inner + head_alone, [whole + first + head]))
+        middle, last = inner[:, None] - inner[None, :], whole - inner + head_alone
+        if copied is not None:
+            middle = middle + copied[np.ix_(self.cuts, self.cuts)].T
+            last = last + copied[self.cuts, -1]
+        middle = middle[np.tril_indices(len(inner), -1)]
+        return np.concatenate((middle, inner + first, last, [whole + first + head]))
 
 
 @dataclass(frozen=True)
@@ -165,10 +194,13 @@ class Windows:
     def last(self) -> list[int]:
         """The first layer from which a node can take all the rest and the head; too high if none."""
         t = self.tables
-        begin = [
-            np.searchsorted(need, need[-1] + head - capacity + self.room)
-            for need, head, capacity in zip(t.bytes, t.head_alone, t.capacity, strict=True)
-        ]
+        if t.copied is None:
+            begin = [
+                np.searchsorted(need, need[-1] + head - capacity + self.room)
+                for need, head, capacity in zip(t.bytes, t.head_alone, t.capacity, strict=True)
+            ]
+        else:
+            begin = [(over[:, -1] > -head).sum() for over, head in zip(self._over, t.head_alone, strict=True)]
         if self.is_timed:
             over = t.step_seconds[:, -1] + np.array(t.head_seconds) - self.slowest
             by_time = (np.searchsorted(*pair) for pair in zip(t.step_seconds, over, strict=True))
@@ -179,8 +211,11 @@ class Windows:
     def begin(self) -> list[Integers]:
         """For each node and end, the first layer from which a run in the middle can begin."""
         t = self.tables
-        pairs = zip(t.bytes, t.capacity, strict=True)
-        begin = [np.searchsorted(need, need - capacity + self.room) for need, capacity in pairs]
+        if t.copied is None:
+            pairs = zip(t.bytes, t.capacity, strict=True)
+            begin = [np.searchsorted(need, need - capacity + self.room) for need, capacity in pairs]
+        else:
+            begin = [(over > 0).sum(axis=0) for over in self._over]
         if self.is_timed:
             by_time = (np.searchsorted(seconds, seconds - self.slowest) for seconds in t.step_seconds)
             begin = [np.maximum(*pair) for pair in zip(begin, by_time, strict=True)]
@@ -192,9 +227,18 @@ class Windows:
         t = self.tables
         inner, starts = np.flatnonzero(t.cuts), np.arange(t.layer_count + 1)
         before = np.concatenate(([0], inner))[np.searchsorted(inner, starts, "right")]
-        pairs = zip(t.bytes, t.capacity, strict=True)
-        ends = [np.searchsorted(need, need + capacity - self.room, "right") - 1 for need, capacity in pairs]
+        if t.copied is None:
+            pairs = zip(t.bytes, t.capacity, strict=True)
+            ends = [np.searchsorted(need, need + capacity - self.room, "right") - 1 for need, capacity in pairs]
+        else:
+            ends = [(over <= 0).sum(axis=1) - 1 for over in self._over]
         if self.is_timed:
             by_time = (np.searchsorted(seconds, seconds + self.slowest, "right") - 1 for seconds in t.step_seconds)
             ends = [np.minimum(*pair) for pair in zip(ends, by_time, strict=True)]
         return [np.maximum(before[np.maximum(end, 0)], starts).tolist() for end in ends]
+
+    @cached_property
+    def _over(self) -> list[Integers]:
+        """For each node, by begin and end: by how many bytes a run in the middle exceeds the limit."""
+        t = self.tables
+        return [t.need(node) - (t.capacity[node] - self.room) for node in range(t.node_count)]

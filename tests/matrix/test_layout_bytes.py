@@ -53,7 +53,7 @@ def assert_right(name: str, config: Config, folder: Path) -> None:
     model, _config = load_model(folder)
     assert layout.layer_bytes == tuple(map(nbytes, model.layers))
     assert_active(name, config, layout, model)
-    caches = probe(copy.deepcopy(config), mx.float32)
+    caches = probe(copy.deepcopy(config), mx.float32).layers
     assert len(caches) == len(model.layers)
     said, held = sum(cache.bytes_at(TOKENS) for cache in caches), cache_bytes(model)
     assert held == said or (name == "llama4" and abs(held - said) < 0.03 * held)  # its chunks overlap for a while
@@ -100,8 +100,18 @@ def test_the_kinds_of_caches():
     }
 
 
-def caches_of(name: str) -> list[LayerCache]:
-    return probe(copy.deepcopy(next(iter(CONFIGS[name].values()))), mx.float32)
+def caches_of(name: str) -> tuple[LayerCache, ...]:
+    return probe(copy.deepcopy(next(iter(CONFIGS[name].values()))), mx.float32).layers
+
+
+def test_what_later_stages_keep_of_earlier_caches():
+    copies = probe(copy.deepcopy(next(iter(CONFIGS["deepseek_v41"].values()))), mx.float32).copies
+    assert [(each.source, each.users, each.cache.bytes_per_token) for each in copies] == [
+        (1, (2, 3), 2 * 32),
+        (1, (2, 3), 2 * 32),
+        (4, (5, 6), 32),
+        (4, (5, 6), 32),
+    ]
 
 
 def test_an_answer_is_kept_and_a_wrong_configuration_is_said(tmp_path, monkeypatch):
@@ -110,5 +120,6 @@ def test_an_answer_is_kept_and_a_wrong_configuration_is_said(tmp_path, monkeypat
     first = read_caches(config, "F16")
     assert first == read_caches(config, "F16")
     assert len(list((tmp_path / "pomona" / "cache-layouts").iterdir())) == 1
-    assert first[0].bytes_per_token == 2 * 2 * config["num_key_value_heads"] * config["head_dim"]
-    assert first[0].bytes_at(10) == 10 * first[0].bytes_per_token
+    layer = first.layers[0]
+    assert layer.bytes_per_token == 2 * 2 * config["num_key_value_heads"] * config["head_dim"]
+    assert layer.bytes_at(10) == 10 * layer.bytes_per_token

@@ -6,7 +6,7 @@ from itertools import combinations, pairwise, permutations
 
 from hypothesis import strategies as st
 
-from runtime.planning.cost import LayerCost, LinkSpeed, ModelCost, NodeSpeed
+from runtime.planning.cost import CopiedCache, LayerCost, LinkSpeed, ModelCost, NodeSpeed
 from runtime.planning.problem import CostedNode, SplitProblem
 
 CONTEXT_TOKENS = 100
@@ -36,6 +36,7 @@ def problems(draw, max_nodes=4, max_layers=12) -> SplitProblem:
         tied_embedding=draw(st.booleans()),
         hidden_bytes=1000,
         forbidden_cuts=frozenset(draw(cuts)) if draw(st.booleans()) else frozenset(),
+        copies=tuple(draw(copied_caches(layers))) if draw(st.booleans()) else (),
     )
     total = sum(layer.weight_bytes for layer in layers) // 1000 + 120
     budgets = st.integers(0, 2 * total // node_count + 10)
@@ -57,15 +58,28 @@ def problems(draw, max_nodes=4, max_layers=12) -> SplitProblem:
     return SplitProblem(model, nodes, links, CONTEXT_TOKENS)
 
 
+@st.composite
+def copied_caches(draw, layers) -> list[CopiedCache]:
+    """Some layers work on the caches of earlier ones, one stage's copy being as large as the cache at most."""
+    copies = []
+    for source in draw(st.sets(st.integers(0, len(layers) - 2), max_size=2)):
+        users = draw(st.sets(st.integers(source + 1, len(layers) - 1), min_size=1))
+        its = layers[source]
+        kept = LayerCost(0, 0, its.kv_bytes_per_token, its.window_tokens, draw(st.sampled_from([0, its.state_bytes])))
+        copies.append(CopiedCache(source, frozenset(users), kept))
+    return copies
+
+
+def cache_bytes(layer: LayerCost, tokens: int) -> int:
+    """What a layer's cache holds and reads."""
+    return layer.state_bytes + layer.kv_bytes_per_token * min(tokens, layer.window_tokens or tokens)
+
+
 def all_splits(problem: SplitProblem):
     """Chat picoseconds, slowest picoseconds, nodes, least room, order and ends of every split, fitting or not."""
     model, cuts = problem.model, problem.model.forbidden_cuts
     count = len(model.layers)
-    cache = [
-        layer.state_bytes
-        + layer.kv_bytes_per_token * min(problem.context_tokens, layer.window_tokens or problem.context_tokens)
-        for layer in model.layers
-    ]
+    cache = [cache_bytes(layer, problem.context_tokens) for layer in model.layers]
     held = [layer.weight_bytes + kv for layer, kv in zip(model.layers, cache, strict=True)]
     read = [layer.active_bytes + kv for layer, kv in zip(model.layers, cache, strict=True)]
     free = [cut for cut in range(1, count) if cut not in cuts]
@@ -78,6 +92,9 @@ def all_splits(problem: SplitProblem):
         time += (end - first) * round(there.speed.layer_overhead_seconds * 1e12)
         embedding = first == 0 or (end == count and model.tied_embedding)
         need = sum(held[first:end]) + embedding * model.embedding_bytes + (end == count) * model.head_bytes
+        for copy in model.copies:
+            if copy.source < first and copy.users & set(range(first, end)):
+                need += cache_bytes(copy.kept, problem.context_tokens)
         return time, there.budget_bytes - there.reserve_bytes - need
 
     stages = {

@@ -9,6 +9,7 @@ import pytest
 from runtime.planning.budget import stage_bytes
 from runtime.planning.cost import (
     REQUESTS_PER_STEP,
+    CopiedCache,
     LayerCost,
     LinkSpeed,
     ModelCost,
@@ -92,6 +93,17 @@ def test_chunks_of_a_prompt_fill_the_pipeline():
     assert time_to_first_token(stages, 4) == pytest.approx(2 + 0.5 + 3 + 3 * 3 + step)
     slow_link = [StageSeconds(0.1, 2, 0.01, 9), StageSeconds(0.2, 3, 0.01, 9)]
     assert time_to_first_token(slow_link, 4) == pytest.approx(2 + 9 + 3 + 3 * 9 + step)
+
+
+def test_a_stage_holds_copies_of_the_earlier_caches_that_its_layers_work_on():
+    own, shared = LayerCost(5, 5, 4, cache_divides=True), LayerCost(5, 5, 4, keeps_cache=False, cache_divides=True)
+    assert (shared.cache_bytes(10), shared.cache_read_bytes(10)) == (0, 40)
+    copy = CopiedCache(1, frozenset({3}), LayerCost(0, 0, 4, cache_divides=True))
+    model = ModelCost("tiny", (own, own, own, shared, own), 0, 0, False, 8, copies=(copy,))
+    runs = [(0, 5), (1, 5), (2, 3), (2, 4), (3, 4), (4, 5)]
+    assert [model.copied_bytes(*run, 10) for run in runs] == [0, 0, 0, 40, 40, 0]
+    assert model.shared(2).copied_bytes(3, 4, 10) == 20
+    assert stage_bytes(model, CostedNode("Mac", 1000, 0, SPEED), 2, 4, 10).kv_bytes == 40 + 40
 
 
 @pytest.mark.parametrize(("tied", "weights"), [(False, (470, 430)), (True, (470, 500))])
