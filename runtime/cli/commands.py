@@ -21,7 +21,7 @@ from runtime.errors import PomonaError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from runtime.cli.plan import ImaginedNode
+    from runtime.cli.plan import ImaginedLink, ImaginedNode
 
     OpenWindow = Callable[..., int]
 
@@ -108,6 +108,15 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME=BUDGET[@GB/s]",
         help="a node with its memory in GB (or 500MB) and the speed of its memory (100); once for each node. "
         "Without any: the nodes in reach",
+    )
+    plan.add_argument(
+        "--link",
+        dest="links",
+        action="append",
+        type=_link,
+        default=[],
+        metavar="NAME,NAME=MS[@GB/s]",
+        help="the round trip in milliseconds and the bandwidth between two such nodes (0.3@1)",
     )
     plan.add_argument(
         "--goal",
@@ -272,6 +281,7 @@ def _plan(options: argparse.Namespace, _open_window: OpenWindow) -> int:
             tuple(options.needed),
             tuple(options.left_out),
             tuple(options.groups),
+            tuple(options.links),
         )
     )
 
@@ -371,6 +381,17 @@ def _node(text: str) -> ImaginedNode:
     except ValueError:
         raise argparse.ArgumentTypeError(
             f"'{text}' is no node; write its name, memory in GB and GB/s, as Studio=96@400"
+        ) from None
+
+
+def _link(text: str) -> ImaginedLink:
+    from runtime.cli.plan import parse_link  # a command imports only what it needs
+
+    try:
+        return parse_link(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is no link; write two nodes, milliseconds and GB/s, as Studio,Pro=0.05@5"
         ) from None
 
 

@@ -13,14 +13,20 @@ import msgspec
 from runtime.agent.folder import data_folder, open_home
 from runtime.cli.nodes import look_around
 from runtime.cli.plan_report import plan_report, report_lines
+from runtime.cluster.link_survey import measured_links
 from runtime.errors import PomonaError
 from runtime.models.demo import demo_model_folder
 from runtime.models.planning_layout import read_planning_layout
+from runtime.planning.cost import LinkSpeed
 from runtime.planning.from_resources import plan_nodes
-from runtime.planning.places import UNKNOWN_SPEED, PlanNode, table_speed
+from runtime.planning.places import UNKNOWN_LINK, UNKNOWN_SPEED, Link, PlanNode, table_speed
 from runtime.planning.plan import Pins, make_plan
+from runtime.planning.refusals import tensor_sizes, tensor_sizes_words
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from runtime.cluster.nodes import KnownNode
     from runtime.models.layout import ModelLayout
     from runtime.planning.values import Goal, Mode
 
@@ -36,6 +42,14 @@ class ImaginedNode:
     name: str
     budget_bytes: int
     bytes_per_second: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ImaginedLink:
+    """The way between two imagined nodes, by their names."""
+
+    names: tuple[str, str]
+    speed: LinkSpeed
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +71,8 @@ class PlanOptions:
     left_out: tuple[str, ...] = ()
     groups: tuple[tuple[str, ...], ...] = ()
     """Names of nodes that share every layer of a stage."""
+    links: tuple[ImaginedLink, ...] = ()
+    """Between imagined nodes; those in reach have their measured ones."""
     look_seconds: float = 4.0
     """How long to look for nodes in reach."""
 
@@ -74,10 +90,26 @@ def parse_node(text: str) -> ImaginedNode:
     return ImaginedNode(name.strip(), int(count), rate)
 
 
+def parse_link(text: str) -> ImaginedLink:
+    """``NAME,NAME=MILLISECONDS[@GB/s]``: ``Studio,Pro=0.05@5``. Raises ValueError."""
+    names, _, rest = text.rpartition("=")
+    one, comma, other = (part.strip() for part in names.partition(","))
+    rtt, at, speed = rest.partition("@")
+    milliseconds = float(rtt)
+    rate = float(speed.strip().upper().removesuffix("GB/S")) * 1e9 if at else UNKNOWN_LINK.bytes_per_second
+    if not (one and comma and other and one != other and 0 <= milliseconds <= 1e5 and 1e3 <= rate < 1e16):
+        raise ValueError(text)
+    return ImaginedLink((one, other), LinkSpeed(milliseconds / 1e3, rate))
+
+
 def run_plan(options: PlanOptions) -> int:
     """Plan, say it, and return the exit status: 0 it fits, 2 it does not. Raises :class:`PomonaError` for bad input."""
     layout = read_planning_layout(demo_model_folder() if options.model == "demo" else Path(options.model))
-    nodes = [_imagined(node) for node in options.nodes] or _in_reach(layout, options.look_seconds)
+    if options.nodes:
+        nodes = [_imagined(node) for node in options.nodes]
+        links = _imagined_links(options)
+    else:
+        nodes, links = _in_reach(layout, options)
     made = make_plan(
         layout,
         nodes,
@@ -85,15 +117,18 @@ def run_plan(options: PlanOptions) -> int:
         options.mode,
         goal=options.goal,
         context_tokens=options.context_tokens,
+        links=links,
         pins=_pins(options, nodes),
     )
-    report = plan_report(made, options.mode, options.goal)
+    sizes = tensor_sizes(layout, len(nodes)) if options.mode == "tensor" else ()
+    report = plan_report(made, options.mode, options.goal, sizes)
     if options.as_json:
         sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
     elif report.refusal or not report.predicted:
         sys.stderr.write(f"pomona: {report.refusal}\n")
     else:
-        sys.stdout.write("\n".join([*report_lines(report, report.predicted, layout.name), ""]))
+        lines = report_lines(report, report.predicted, layout.name)
+        sys.stdout.write("\n".join([*lines, *([tensor_sizes_words(layout, len(nodes))] if sizes else []), ""]))
     return EXIT_FITS if report.fits else EXIT_REFUSED
 
 
@@ -102,23 +137,45 @@ def _imagined(node: ImaginedNode) -> PlanNode:
     return PlanNode(node.name, node.name, node.budget_bytes, speed)
 
 
-def _in_reach(layout: ModelLayout, seconds: float) -> list[PlanNode]:
-    found, _unpaired = asyncio.run(look_around(open_home(data_folder()), seconds))
+def _imagined_links(options: PlanOptions) -> tuple[Link, ...]:
+    names = [node.name for node in options.nodes]
+    for link in options.links:
+        for name in link.names:
+            if name not in names:
+                raise PomonaError(_no_node(name, names))
+    return tuple(Link(*link.names, link.speed) for link in options.links)
+
+
+def _in_reach(layout: ModelLayout, options: PlanOptions) -> tuple[list[PlanNode], tuple[Link, ...]]:
+    """The nodes in reach and their links, of which those that are not known yet are measured."""
+    if options.links:
+        raise PomonaError("--link is for nodes that you describe with --node; those in reach have their measured ones.")
+    found, links = asyncio.run(_look(options.look_seconds))
     if not found:
         raise PomonaError(
             "There is no node to plan for: no node is in reach; start Pomona on one, or imagine one as in "
             "--node Studio=96@400 (name, GB, GB/s)."
         )
-    return plan_nodes(layout, (node.resources for node in found))
+    return plan_nodes(layout, (node.resources for node in found)), links
+
+
+async def _look(seconds: float) -> tuple[tuple[KnownNode, ...], tuple[Link, ...]]:
+    home = open_home(data_folder())
+    found, _unpaired = await look_around(home, seconds)
+    return found, await measured_links(home, found)
 
 
 def _pins(options: PlanOptions, nodes: list[PlanNode]) -> Pins:
     ids = {node.name: node.node_id for node in nodes}
     for name in (*options.needed, *options.left_out, *(name for group in options.groups for name in group)):
         if name not in ids:
-            raise PomonaError(f"There is no node named {name}; there are {', '.join(ids)}.")
+            raise PomonaError(_no_node(name, ids))
     return Pins(
         frozenset(ids[name] for name in options.needed),
         frozenset(ids[name] for name in options.left_out),
         tuple(tuple(ids[name] for name in group) for group in options.groups),
     )
+
+
+def _no_node(name: str, names: Iterable[str]) -> str:
+    return f"There is no node named {name}; there are {', '.join(names)}."

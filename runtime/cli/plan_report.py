@@ -8,7 +8,8 @@ import msgspec
 
 from runtime.planning.advice import size
 from runtime.planning.cost import Source  # msgspec resolves the annotations when it encodes
-from runtime.planning.values import Change, Goal, Mode, Plan, PredictedSpeed
+from runtime.planning.refusals import TensorSize
+from runtime.planning.values import Change, Goal, GroupOffer, Mode, Plan, PredictedSpeed
 
 if TYPE_CHECKING:
     from runtime.planning.values import RankPlan, Refusal, StagePlan
@@ -48,15 +49,19 @@ class PlanReport(msgspec.Struct, frozen=True):
     refusal: str | None = None
     changes: tuple[Change, ...] = ()
     warning: str | None = None
+    offer: GroupOffer | None = None
+    """Tensor groups with which the goal is reached better; ``groups`` are ids, which imagined nodes have none of."""
+    tensor_sizes: tuple[TensorSize, ...] = ()
+    """In tensor mode: which numbers of these nodes can share the layers."""
 
 
-def plan_report(made: Plan | Refusal, mode: Mode, goal: Goal) -> PlanReport:
+def plan_report(made: Plan | Refusal, mode: Mode, goal: Goal, sizes: tuple[TensorSize, ...] = ()) -> PlanReport:
     """``made`` as one object."""
     plan = made if isinstance(made, Plan) else made.draft
     refusal = None if isinstance(made, Plan) else made.reason
     changes = () if isinstance(made, Plan) else made.changes
     if plan is None:
-        return PlanReport(False, mode, goal, refusal=refusal, changes=changes)
+        return PlanReport(False, mode, goal, refusal=refusal, changes=changes, tensor_sizes=sizes)
     return PlanReport(
         fits=refusal is None,
         mode=mode,
@@ -68,6 +73,8 @@ def plan_report(made: Plan | Refusal, mode: Mode, goal: Goal) -> PlanReport:
         refusal=refusal,
         changes=changes,
         warning=plan.warning,
+        offer=plan.offer,
+        tensor_sizes=sizes,
     )
 
 
@@ -98,6 +105,7 @@ def report_lines(report: PlanReport, predicted: PredictedSpeed, model: str) -> l
         )
     lines += [f"  {unused.reason}" for unused in report.unused]
     lines += [f"  {report.warning}"] if report.warning else []
+    lines += [f"  faster with {report.offer.words} (--group)"] if report.offer else []
     lines.append(
         f"predicted, not measured: one chat {predicted.chat_tokens_per_second:.1f} tok/s, "
         f"many requests {predicted.requests_tokens_per_second:.1f} tok/s, first token of a 1k prompt after "

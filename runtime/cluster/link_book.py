@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from discovery.files import locked, private_folder, read_small, set_aside, write_private
 from runtime.cluster.links import NodePair, pair_ids  # msgspec resolves the annotation when it decodes
+from runtime.planning.places import UNREACHABLE, Link
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
+
+log = logging.getLogger(__name__)
 
 FILE_NAME = "links.json"
 MAX_PAIRS = 512
@@ -23,6 +28,25 @@ class _LinkFile(msgspec.Struct, frozen=True):
     pairs: Annotated[tuple[NodePair, ...], msgspec.Meta(max_length=MAX_PAIRS)] = ()
 
 
+def planning_links(folder: Path, node_ids: Collection[str]) -> tuple[Link, ...]:
+    """The links between these nodes that a plan counts with: the one that a job would use of each pair.
+
+    Of a pair that was measured and has none, a way that no plan takes if there is another; a pair that was never
+    measured is not among them. ``folder`` is that of this machine's identity. Empty if it cannot be read.
+    """
+    try:
+        pairs = LinkBook(folder).pairs()
+    except OSError as error:
+        log.warning("the links in %s cannot be read: %s", folder, error)
+        return ()
+    ids = frozenset(node_ids)
+    return tuple(
+        Link(*pair.node_ids, pair.chosen.speed if pair.chosen is not None else UNREACHABLE)
+        for pair in pairs
+        if pair.measured and ids.issuperset(pair.node_ids)
+    )
+
+
 class LinkBook:
     """What is remembered in ``folder``. Raises :class:`OSError` if it cannot be used."""
 
@@ -33,7 +57,7 @@ class LinkBook:
 
     def get(self, one: str, other: str) -> NodePair | None:
         """What is known between two nodes, in whatever order they are named."""
-        return next((pair for pair in self._pairs() if pair.node_ids == pair_ids(one, other)), None)
+        return next((pair for pair in self.pairs() if pair.node_ids == pair_ids(one, other)), None)
 
     def keep(self, pair: NodePair) -> NodePair:
         """Remember what was measured; what the person chose before stays. Beyond 512 pairs the oldest goes."""
@@ -54,7 +78,8 @@ class LinkBook:
                 raise KeyError(pair_ids(one, other))
             self._write(msgspec.structs.replace(known, wanted=addresses))
 
-    def _pairs(self) -> tuple[NodePair, ...]:
+    def pairs(self) -> tuple[NodePair, ...]:
+        """All that is known."""
         try:
             return msgspec.json.decode(read_small(self._path, _MAX_FILE_BYTES), type=_LinkFile).pairs
         except FileNotFoundError:
@@ -64,5 +89,5 @@ class LinkBook:
             return ()
 
     def _write(self, pair: NodePair) -> None:
-        others = [other for other in self._pairs() if other.node_ids != pair.node_ids]
+        others = [other for other in self.pairs() if other.node_ids != pair.node_ids]
         write_private(self._path, msgspec.json.encode(_LinkFile((*others, pair)[-MAX_PAIRS:])))

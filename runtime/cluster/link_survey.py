@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import logging
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,8 +14,9 @@ from discovery.address import HostPort
 from resources.links import LOOPBACK
 from runtime.agent.calls import NoAnswer, Refused, call, new_session
 from runtime.agent.link_messages import INTERFACES_PATH, MEASURE_PATH, Interfaces, MeasuredLinks, MeasureLinks
-from runtime.cluster.link_book import LinkBook
+from runtime.cluster.link_book import LinkBook, planning_links
 from runtime.cluster.links import NodePair, joined, pair_ids, why_none
+from runtime.cluster.meeting import introduce
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
@@ -26,7 +28,10 @@ if TYPE_CHECKING:
     from resources.links import NetworkInterface
     from runtime.cluster.links import Link
     from runtime.cluster.nodes import KnownNode
+    from runtime.planning.plan import Link as PlanLink
     from runtime.planning.plan import Plan
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -62,6 +67,19 @@ async def survey_links(
                     known = known or NodePair(ids, between, trouble=str(failed), measured=False)
             pairs.append(known)
     return tuple(pairs)
+
+
+async def measured_links(home: Home, nodes: Sequence[KnownNode]) -> tuple[PlanLink, ...]:
+    """The links between ``nodes`` for a plan; those that are not known yet are measured first, which takes seconds.
+
+    What cannot be measured now stays unknown, whatever the reason: a plan has a safe guess for it.
+    """
+    try:
+        await introduce(home, nodes)
+        await survey_links(home, nodes)
+    except (PomonaError, OSError) as error:
+        log.info("links were not measured: %s", error)
+    return planning_links(home.folder, [node.resources.node_id for node in nodes])
 
 
 async def links_for(home: Home, plan: Plan, nodes: Sequence[KnownNode]) -> tuple[Link, ...]:

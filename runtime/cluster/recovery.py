@@ -10,11 +10,11 @@ from runtime.planning.from_resources import plan_nodes
 from runtime.planning.plan import make_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from runtime.cluster.nodes import KnownNode
     from runtime.models.layout import ModelLayout
-    from runtime.planning.plan import Plan, Refusal
+    from runtime.planning.plan import Link, Plan, Refusal
 
 RECOVERIES, RECOVERY_SECONDS = 3, 600.0
 """A session is mended so often within so long; what breaks more often is broken for another reason."""
@@ -36,7 +36,9 @@ class Recoveries:
         return True
 
 
-def plan_for_those_left(layout: ModelLayout, plan: Plan, left: Iterable[KnownNode]) -> Plan | Refusal:
+def plan_for_those_left(
+    layout: ModelLayout, plan: Plan, left: Iterable[KnownNode], links: Sequence[Link] = ()
+) -> Plan | Refusal:
     """``plan`` itself if all of its nodes are left, else the best one for the nodes that are, with the same context."""
     nodes = {node.resources.node_id: node.resources for node in left}
     planned = dict.fromkeys(rank.node_id for stage in plan.stages for rank in stage.ranks)
@@ -48,4 +50,5 @@ def plan_for_those_left(layout: ModelLayout, plan: Plan, left: Iterable[KnownNod
         mode=plan.mode,
         goal=plan.goal or "chat",
         context_tokens=plan.context_tokens or None,
+        links=links,
     )

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 UNKNOWN_LINK = LinkSpeed(rtt_seconds=3e-4, bytes_per_second=1e9)
 """Between nodes whose link nobody measured: about 10 gigabit Ethernet."""
+UNREACHABLE = LinkSpeed(rtt_seconds=1e4, bytes_per_second=1.0)
+"""Between nodes that do not reach each other: no search takes it if there is another way."""
 _FLOPS_PER_BYTE = 30.0
 """Apple's GPUs do about so much arithmetic for each byte that their memory delivers."""
 _LAYER_OVERHEAD_SECONDS = 20e-6

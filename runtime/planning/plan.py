@@ -13,6 +13,7 @@ import msgspec
 
 from runtime.planning.advice import NoFit
 from runtime.planning.evaluation import evaluate
+from runtime.planning.mixed import OtherWays, needed_places, predicted_speed
 from runtime.planning.optimum import best_split, fits, given_split
 from runtime.planning.places import NO_PINS, Link, Pins, Place, PlanNode, split_problem
 from runtime.planning.refusals import refuse_inputs, refuse_split, refuse_tensor
@@ -20,6 +21,7 @@ from runtime.planning.shares import even_split, stage_weight_bytes
 from runtime.planning.values import (
     Change,
     Goal,
+    GroupOffer,
     Mode,
     Plan,
     PredictedSpeed,
@@ -41,6 +43,7 @@ __all__ = [
     "NO_PINS",
     "Change",
     "Goal",
+    "GroupOffer",
     "Link",
     "Mode",
     "Pins",
@@ -138,11 +141,7 @@ class _Maker:
         if refusal := self._refuse_groups():
             return refusal
         places = self._places(taking)
-        needed = frozenset(
-            index
-            for index, place in enumerate(places)
-            if len(place.members) > 1 or any(node.node_id in self.pins.needed for node in place.members)
-        )
+        needed = needed_places(places, self.pins) | {at for at, place in enumerate(places) if len(place.members) > 1}
         problem = self._problem(places)
         parts = len(self.layout.layer_bytes) - len(problem.model.forbidden_cuts)
         if self.layout.pipeline_refusal and (len(needed) > 1 or (goal == "even" and len(places) > 1)):
@@ -157,7 +156,11 @@ class _Maker:
         unused = [
             UnusedNode(node.node_id, node.name, one.reason) for one in found.unused for node in places[one.node].members
         ]
-        return self._plan(found.split, places, goal, [*unused, *left])
+        plan = self._plan(found.split, places, goal, [*unused, *left])
+        ways = OtherWays(self.layout, taking, self.links, self.context, self.pins, goal)
+        return msgspec.structs.replace(
+            plan, offer=ways.better_together(found.split), warning=ways.better_apart(found.split)
+        )
 
     def tensor(self, split: Sequence[int] | None) -> Plan | Refusal:
         """All nodes as one group."""
@@ -256,12 +259,7 @@ class _Maker:
             tuple(stages),
             self.context,
             goal,
-            PredictedSpeed(
-                split.predicted.chat_tokens_per_second,
-                split.predicted.requests_tokens_per_second,
-                split.ttft_seconds(1024),
-                split.ttft_seconds(16384),
-            ),
+            predicted_speed(split),
             tuple(unused),
         )
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from runtime.models.tensor_mode.refusal import in_short
 from runtime.planning.values import Refusal
 
 if TYPE_CHECKING:
@@ -61,6 +64,38 @@ def refuse_tensor(layout: ModelLayout, rank_count: int) -> Refusal | None:
         return Refusal(f"Tensor mode shares layers among at most {most} nodes; choose fewer nodes or pipeline mode.")
     reason = layout.tensor_refusals[rank_count - 2]
     return Refusal(reason) if reason else None
+
+
+class TensorSize(msgspec.Struct, frozen=True):
+    """A number of nodes that could share every layer."""
+
+    nodes: int
+    refusal: str = ""
+    """Why they cannot, in a few words; empty if they can."""
+
+
+def tensor_sizes(layout: ModelLayout, most: int) -> tuple[TensorSize, ...]:
+    """Every number of nodes from 2 to ``most``, and whether so many can share the layers of the model."""
+    return tuple(
+        TensorSize(nodes, in_short(refusal, layout.name))
+        for nodes, refusal in enumerate(layout.tensor_refusals[: most - 1], 2)
+    )
+
+
+def tensor_sizes_words(layout: ModelLayout, most: int) -> str:
+    """The same for a person: ``Tensor mode works over 2 or 4 nodes; not over 3: 64 attention heads, which …``."""
+    sizes = tensor_sizes(layout, most)
+    works = [str(size.nodes) for size in sizes if not size.refusal]
+    reasons = {size.nodes: size.refusal for size in sizes if size.refusal}
+    if not works:
+        return f"Tensor mode does not work: {next(iter(reasons.values()), 'there is only one node')}."
+    words = f"Tensor mode works over {_or(works)} nodes"
+    not_over = "; ".join(f"not over {nodes}: {reason}" for nodes, reason in reasons.items())
+    return f"{words}; {not_over}." if not_over else f"{words}."
+
+
+def _or(words: Sequence[str]) -> str:
+    return " or ".join((", ".join(words[:-1]), words[-1])) if len(words) > 1 else words[0]
 
 
 def _count(number: int, noun: str) -> str:

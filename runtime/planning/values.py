@@ -72,6 +72,16 @@ class UnusedNode(msgspec.Struct, frozen=True):
     reason: str
 
 
+class GroupOffer(msgspec.Struct, frozen=True):
+    """Nodes that are predicted to be faster together: as tensor groups, each of which is one stage."""
+
+    groups: tuple[tuple[str, ...], ...]
+    """Ids of nodes, as pins take them."""
+    words: str
+    """For a person: who with whom, and what it gains."""
+    predicted: PredictedSpeed
+
+
 class Change(msgspec.Struct, frozen=True):
     """Something to click: what to set, and what that is in words."""
 
@@ -97,6 +107,8 @@ class Plan(msgspec.Struct, frozen=True):
     predicted: PredictedSpeed | None = None
     unused: tuple[UnusedNode, ...] = ()
     warning: str | None = None
+    offer: GroupOffer | None = None
+    """For a goal: what would be faster still."""
 
     def __post_init__(self) -> None:
         if not self.stages:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 MAX_RANKS = 16
 """The largest tensor group that is thought of."""
+_OTHER_MODE = "; use pipeline mode."
+_OTHER_NUMBER = "; choose another number of nodes or pipeline mode."
 
 
 def tensor_refusal(config: Mapping[str, Any], rank_count: int, name: str = "This model") -> str | None:
@@ -35,6 +37,12 @@ def tensor_refusals(config: Mapping[str, Any], name: str) -> tuple[str, ...]:
     return tuple(_unequal(divided, rank_count, name) or "" for rank_count in range(2, MAX_RANKS + 1))
 
 
+def in_short(refusal: str, name: str) -> str:
+    """Of a refusal for the model ``name``, the reason alone: ``64 attention heads, which 3 nodes cannot share``."""
+    reason = refusal.removesuffix(_OTHER_MODE).removesuffix(_OTHER_NUMBER).removesuffix(" equally")
+    return reason.removeprefix(f"{name} has ").removeprefix(f"{name} ")
+
+
 def divides_head(config: Mapping[str, Any]) -> bool:
     """Whether an output head of its own is divided like the layers."""
     sharing = SHARINGS.get(language_model(config)[0])
@@ -44,10 +52,7 @@ def divides_head(config: Mapping[str, Any]) -> bool:
 def _unequal(divided: list[Shared], rank_count: int, name: str) -> str | None:
     for each in divided:
         if each.count % rank_count and not (each.repeats and rank_count % each.count == 0):
-            return (
-                f"{name} has {each.count} {each.noun}, which {rank_count} nodes cannot share equally; "
-                "choose another number of nodes or pipeline mode."
-            )
+            return f"{name} has {each.count} {each.noun}, which {rank_count} nodes cannot share equally{_OTHER_NUMBER}"
     return None
 
 
@@ -58,22 +63,22 @@ def _divided(config: Mapping[str, Any], name: str) -> list[Shared] | str:
     if sharing is None:
         if model_type in LEFT_OUT:
             return _unshared(name, LEFT_OUT[model_type])
-        return f"Tensor mode does not know how to share the layers of a {model_type} model; use pipeline mode."
+        return f"Tensor mode does not know how to share the layers of a {model_type} model{_OTHER_MODE}"
     settings = quantization(config)
     if settings is None:
-        return f"{name} is quantized in a way that tensor mode does not share; use pipeline mode."
+        return f"{name} is quantized in a way that tensor mode does not share{_OTHER_MODE}"
     try:
         return list(_all_divided(sharing, Numbers(text, {**sharing.defaults, **wrapper_defaults}), settings))
     except UnsharedError as unshared:
         return _unshared(name, str(unshared))
     except UnsaidError as unsaid:
-        return f"{name} does not say its {unsaid} in config.json, which tensor mode needs to know; use pipeline mode."
+        return f"{name} does not say its {unsaid} in config.json, which tensor mode needs to know{_OTHER_MODE}"
     except (TypeError, ValueError, ArithmeticError):
-        return f"{name} has a config.json that tensor mode cannot read; use pipeline mode."
+        return f"{name} has a config.json that tensor mode cannot read{_OTHER_MODE}"
 
 
 def _unshared(name: str, what: str) -> str:
-    return f"{name} has {what}, which tensor mode does not share; use pipeline mode."
+    return f"{name} has {what}, which tensor mode does not share{_OTHER_MODE}"
 
 
 def _all_divided(sharing: Sharing, numbers: Numbers, settings: Mapping[str, Any]) -> Iterator[Shared]:

@@ -74,6 +74,31 @@ def test_tensor_mode_gives_every_node_its_share(capsys):
     assert "9 attention heads" in refused["refusal"]
 
 
+def test_in_tensor_mode_the_numbers_of_nodes_that_work_are_named_and_why_others_do_not(capsys):
+    nodes = ("--node", "a=1", "--node", "b=1", "--node", "c=1")
+    two, three = planned(capsys, "--mode", "tensor", *nodes)["tensor_sizes"]
+    assert (two["nodes"], two["refusal"]) == (2, "9 attention heads, which 2 nodes cannot share")
+    assert (three["nodes"], three["refusal"]) == (3, "")
+    assert plan("demo", "--mode", "tensor", *nodes) == 0
+    assert "Tensor mode works over 3 nodes; not over 2: 9 attention heads" in capsys.readouterr().out
+
+
+def test_equal_nodes_with_a_fast_link_are_offered_as_a_group_and_a_slow_one_is_warned_of(capsys):
+    nodes = [word for name in "abc" for word in ("--node", f"{name}=1@10")]
+    pairs = ("a,b", "b,c", "a,c")
+    fast = [word for pair in pairs for word in ("--link", f"{pair}=0.001@8")]
+    offer = planned(capsys, *nodes, *fast)["offer"]
+    assert offer["groups"] == [["a", "b", "c"]]
+    assert offer["words"].startswith("a + b + c as one tensor group: ")
+    grouped = planned(capsys, *nodes, *fast, "--group", "a,b,c")
+    assert grouped["predicted"] == offer["predicted"]
+    assert (grouped["offer"], grouped["warning"]) == (None, None)
+    slow = [word for pair in pairs for word in ("--link", f"{pair}=2@1")]
+    assert planned(capsys, *nodes, *slow)["offer"] is None
+    warned = planned(capsys, *nodes, *slow, "--group", "a,b,c")["warning"]
+    assert warned.startswith("The group makes this slower: ")
+
+
 def test_lines_for_people(capsys):
     assert plan("demo", "--node", "Air=1@40", "--node", "Studio=1@400") == 0
     text = capsys.readouterr().out
@@ -110,6 +135,9 @@ def test_a_node_on_the_command_line(text, node):
         (["--node", "x=1", "--mode", "tensor", "--split", "30"], "takes no split"),
         (["--node", "x=50MB"], "x lacks"),
         (["--node", "x=1", "--goal", "best"], "invalid choice"),
+        (["--node", "x=1", "--link", "x,y=1"], "no node named y"),
+        (["--node", "x=1", "--link", "x=1"], "'x=1' is no link"),
+        (["--link", "x,y=1"], "--link is for nodes that you describe"),
     ],
 )
 def test_bad_input_is_one_line_and_status_two(capsys, arguments, says):
