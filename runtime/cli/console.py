@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from runtime.cli.console_report import MIB, node_lines, report_of, summary, times_words
 from runtime.cli.place import note, placed
 from runtime.cli.progress import Progress
 from runtime.cluster.client import SessionClient
@@ -19,17 +20,16 @@ from runtime.cluster.messages import (
     ChatMessage,
     Failed,
     Finished,
-    FinishReason,
     PlanRefused,
     Ready,
+    Rebalance,
     Recovering,
     Rejected,
     Resplit,
+    RunMeasured,
     Text,
-    UsedLink,
 )
 from runtime.errors import PomonaError
-from runtime.planning.plan import Mode
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from runtime.engine.orders import HopKind
     from runtime.planning.plan import Plan
 
-MIB = 1 << 20
-"""Shown as MB, as Macs show memory."""
 EXIT_FAILED = 1
 SPLIT_COMMAND = "/split"
 """Typed in a chat, before the layers of each node: the running model goes over to them."""
+REBALANCE_COMMAND = "/rebalance"
+"""Typed in a chat: the running model goes over to the split that follows from what was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,31 +54,6 @@ class Question:
     max_tokens: int
     temperature: float
     seed: int | None
-
-
-class StageReport(msgspec.Struct, frozen=True):
-    """One rank in the JSON report."""
-
-    node: str
-    first_layer: int
-    last_layer: int
-    planned_bytes: int
-    held_bytes: int
-
-
-class Report(msgspec.Struct, frozen=True):
-    """What ``--json`` prints. ``tokens`` are the ids of the answer, without the one that ended it."""
-
-    model: str
-    mode: Mode
-    answer: str
-    tokens: list[int]
-    finish_reason: FinishReason
-    ttft_seconds: float
-    decode_tokens_per_second: float
-    stages: list[StageReport]
-    links: list[UsedLink]
-    """From each stage to the next and from the last to the first; empty on one machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +88,11 @@ async def _converse(client: SessionClient, place: Place, question: Question, *, 
         prompt = question.prompt or await _typed()
         if prompt is None:
             return 0
-        if question.prompt is None and prompt.split()[0] == SPLIT_COMMAND:
-            changed = await _resplit(client, events, place, prompt)
+        if question.prompt is None and (command := prompt.split()[0]) in {SPLIT_COMMAND, REBALANCE_COMMAND}:
+            if command == SPLIT_COMMAND:
+                changed = await _resplit(client, events, place, prompt)
+            else:
+                changed = await _rebalance(client, events)
             if changed is None:
                 return EXIT_FAILED
             ready = changed if isinstance(changed, Ready) else ready
@@ -126,12 +104,16 @@ async def _converse(client: SessionClient, place: Place, question: Question, *, 
         if answer is None:
             return EXIT_FAILED
         turns.append(ChatMessage("assistant", answer.text))
+        if question.prompt is None:
+            _out(summary(answer.finished))
+            continue
+        measured = await _ask_measured(client, events)
         if as_json:
-            _out(msgspec.json.encode(_report(ready.plan, ready, answer)).decode() + "\n")
+            report = report_of(ready, answer.text, answer.tokens, answer.finished, measured)
+            _out(msgspec.json.encode(report).decode() + "\n")
         else:
-            _out(_summary(ready, answer.finished, with_nodes=question.prompt is not None))
-        if question.prompt is not None:
-            return 0
+            _out(node_lines(ready, measured) + summary(answer.finished))
+        return 0
 
 
 async def _resplit(
@@ -145,6 +127,40 @@ async def _resplit(
         return _refused(f"Give layers for each node, such as {SPLIT_COMMAND} 7,16,7.")
     except PomonaError as error:
         return _refused(str(error))
+    return await _go_over(client, events, plan)
+
+
+async def _rebalance(client: SessionClient, events: AsyncIterator[ServerMessage]) -> Ready | PlanRefused | None:
+    """Say what was measured and go over to the split that follows, if it gains something."""
+    measured = await _ask_measured(client, events)
+    if measured is None:
+        return None
+    for stage in measured.stages:
+        names = " + ".join(stage.node_names)
+        note(f"{names}: layers {stage.first_layer}-{stage.last_layer}, {times_words(stage)} for a token")
+    note(measured.words)
+    if measured.proposal is None:
+        return PlanRefused(measured.words)
+    return await _go_over(client, events, measured.proposal)
+
+
+async def _ask_measured(client: SessionClient, events: AsyncIterator[ServerMessage]) -> RunMeasured | None:
+    """What the stages took until now; None if the session is over, which is told."""
+    await client.send(Rebalance())
+    async for event in events:
+        match event:
+            case RunMeasured():
+                return event
+            case Failed(reason):
+                note(f"pomona: {reason}")
+            case _:
+                pass
+    return None
+
+
+async def _go_over(
+    client: SessionClient, events: AsyncIterator[ServerMessage], plan: Plan
+) -> Ready | PlanRefused | None:
     await client.send(Resplit(plan))
     outcome = await Progress().until_ready(events)
     if isinstance(outcome, Ready):
@@ -189,40 +205,6 @@ async def _typed() -> str | None:
             return None
         if line.strip():
             return line
-
-
-def _report(plan: Plan, ready: Ready, answer: _Answer) -> Report:
-    return Report(
-        plan.model,
-        plan.mode,
-        answer.text,
-        answer.tokens,
-        answer.finished.finish_reason,
-        answer.finished.ttft_seconds,
-        answer.finished.decode_tokens_per_second,
-        [
-            StageReport(rank.node_name, rank.first_layer, rank.last_layer, rank.planned_bytes, rank.held_bytes)
-            for rank in ready.ranks
-        ],
-        list(ready.links),
-    )
-
-
-def _summary(ready: Ready, finished: Finished, *, with_nodes: bool) -> str:
-    lines = ["\n"]
-    if with_nodes:
-        width = max(len(rank.node_name) for rank in ready.ranks)
-        lines += [
-            f"{rank.node_name:<{width}}  layers {rank.first_layer}-{rank.last_layer}  "
-            f"holds {rank.held_bytes / MIB:.1f} MB (planned {rank.planned_bytes / MIB:.1f})\n"
-            for rank in ready.ranks
-        ]
-        lines += [f"{link.from_node} to {link.to_node}: {link}\n" for link in ready.links]
-    lines.append(
-        f"first token after {finished.ttft_seconds:.2f} s, {finished.decode_tokens_per_second:.1f} tok/s, "
-        f"{finished.completion_tokens} tokens\n"
-    )
-    return "".join(lines)
 
 
 def _out(text: str) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from discovery.home import temporary_home
 from runtime.agent.folder import data_folder, open_home
 from runtime.cli.virtual_nodes import VirtualNodes, virtual_nodes
+from runtime.cluster.link_survey import measured_links
 from runtime.cluster.model_names import DEMO, session_folder
 from runtime.cluster.nodes import NodeWatcher
 from runtime.errors import PomonaError
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from runtime.cluster.nodes import KnownNode
     from runtime.models.layout import ModelLayout
-    from runtime.planning.plan import Goal, Mode, Plan
+    from runtime.planning.plan import Goal, Link, Mode, Plan
 
 _DEMO_NODES = 3
 _FIND_SECONDS = 20.0
@@ -59,6 +60,8 @@ class Place:
     layout: ModelLayout
     nodes: Sequence[KnownNode]
     options: PlaceOptions
+    links: tuple[Link, ...] = ()
+    """Between the nodes, as measured."""
 
     @property
     def folder_on(self) -> tuple[str, ...] | None:
@@ -68,7 +71,7 @@ class Place:
     def plan(self, split: Sequence[int] | None = None) -> Plan:
         """The plan as asked for, or with another split. Raises :class:`PomonaError` with the reason for none."""
         planned = plan_nodes(self.layout, (node.resources for node in self.nodes))
-        return _plan(self.layout, planned, self.options, split or self.options.split)
+        return _plan(self.layout, planned, self.options, split or self.options.split, self.links)
 
 
 @asynccontextmanager
@@ -80,7 +83,9 @@ async def placed(options: PlaceOptions) -> AsyncIterator[Place]:
     if count is None:
         found = await _in_reach(options.nodes)
         folder = await _folder(options.model, found)
-        yield Place(data_folder(), folder, await asyncio.to_thread(read_planning_layout, folder), found, options)
+        links = await measured_links(open_home(data_folder()), found)
+        layout = await asyncio.to_thread(read_planning_layout, folder)
+        yield Place(data_folder(), folder, layout, found, options, links)
         return
     folder = await _folder(options.model)
     layout = await asyncio.to_thread(read_planning_layout, folder)
@@ -175,10 +180,16 @@ def _ids(nodes: Sequence[KnownNode]) -> set[str]:
     return {node.resources.node_id for node in nodes}
 
 
-def _plan(layout: ModelLayout, nodes: Sequence[PlanNode], options: PlaceOptions, split: Sequence[int] | None) -> Plan:
+def _plan(
+    layout: ModelLayout,
+    nodes: Sequence[PlanNode],
+    options: PlaceOptions,
+    split: Sequence[int] | None,
+    links: Sequence[Link] = (),
+) -> Plan:
     real = options.virtual_nodes is None and options.model != DEMO
     goal = options.goal or ("chat" if real else "even")
-    plan = make_plan(layout, nodes, split, options.mode, goal=goal, context_tokens=options.context_tokens)
+    plan = make_plan(layout, nodes, split, options.mode, goal=goal, context_tokens=options.context_tokens, links=links)
     if isinstance(plan, Refusal):
         raise PomonaError(plan.reason)
     return plan

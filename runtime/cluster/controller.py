@@ -29,6 +29,7 @@ from runtime.cluster.messages import (
     Chat,
     ClientMessage,
     Opened,
+    Rebalance,
     Resplit,
     ServerMessage,
     Serving,
@@ -38,7 +39,7 @@ from runtime.cluster.running_note import RunningNote, noted_session
 from runtime.cluster.session import Session
 from runtime.cluster.transcript import Transcript
 from runtime.errors import PomonaError
-from runtime.models.layout import read_layout
+from runtime.models.planning_layout import read_planning_layout
 from runtime.server.application import ApiServer
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", stream=sys.stderr)
     try:
         request = msgspec.json.decode(sys.stdin.buffer.readline(), type=SessionRequest)
-        layout = read_layout(Path(request.model_folder))
+        layout = read_planning_layout(Path(request.model_folder))
     except msgspec.DecodeError as error:
         return _refuse(f"The controller was asked for something that it does not understand ({error}).")
     except PomonaError as error:
@@ -180,6 +181,8 @@ class _Controller:
                 self.session.cancel(message)
             case Resplit():
                 self.session.resplit(message)
+            case Rebalance():
+                await self.session.rebalance()
             case Stop():
                 self.session.stop()
 

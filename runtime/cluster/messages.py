@@ -73,6 +73,10 @@ class Resplit(Message, frozen=True, tag="resplit"):
     """Nodes of the plan that had no part in the session so far."""
 
 
+class Rebalance(Message, frozen=True, tag="rebalance"):
+    """What did the stages take, and which split follows from that? ``RunMeasured`` comes back; nothing changes yet."""
+
+
 class Stop(Message, frozen=True, tag="stop"):
     """End the session; ``Ended`` follows when no worker is left."""
 
@@ -245,6 +249,37 @@ class Statistics(Message, frozen=True, tag="statistics"):
     stages: tuple[StageTimes, ...]
 
 
+class MeasuredStage(msgspec.Struct, frozen=True):
+    """One stage, for one token of one chat."""
+
+    node_names: tuple[str, ...]
+    """Several of a tensor group."""
+    first_layer: int
+    last_layer: int
+    """Inclusive."""
+    predicted_seconds: float
+    """For as long a text as the chats had."""
+    measured_seconds: float | None = None
+    """None before any chat has run alone."""
+
+
+class RunMeasured(Message, frozen=True, tag="run_measured"):
+    """The stages as they ran beside what was predicted, and a split that follows: when chats have ended, or asked for.
+
+    ``Resplit`` with the proposal goes over to it.
+    """
+
+    stages: tuple[MeasuredStage, ...]
+    words: str
+    """One sentence for a person: what the proposal gains, or why there is none."""
+    proposal: Plan | None = None
+    """None where another split gains nothing, or nothing was measured."""
+    now_tokens_per_second: float = 0.0
+    """What was measured comes to with the split as it is, for what the plan is to be best at."""
+    then_tokens_per_second: float = 0.0
+    """The same with the proposal."""
+
+
 class Failed(Message, frozen=True, tag="failed"):
     """The session is over: why, in one sentence that names the node."""
 
@@ -256,7 +291,7 @@ class Ended(Message, frozen=True, tag="ended"):
     """The session is over because someone asked; no worker is left."""
 
 
-ClientMessage = Chat | Cancel | Resplit | Stop
+ClientMessage = Chat | Cancel | Resplit | Rebalance | Stop
 ServerMessage = (
     ModelFetch
     | LoadProgress
@@ -270,6 +305,7 @@ ServerMessage = (
     | Throughput
     | Statistics
     | Recovering
+    | RunMeasured
     | Failed
     | Ended
 )

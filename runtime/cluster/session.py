@@ -22,6 +22,7 @@ from runtime.cluster.driver_link import DriverLink
 from runtime.cluster.health import Health, of_running
 from runtime.cluster.jobs import Jobs
 from runtime.cluster.launch import MOST_CONTEXTS, JobFacts, used_links
+from runtime.cluster.link_book import planning_links
 from runtime.cluster.link_survey import links_for
 from runtime.cluster.meeting import introduce, reachable
 from runtime.cluster.messages import (
@@ -34,6 +35,7 @@ from runtime.cluster.messages import (
     Ready,
     Recovering,
     Resplit,
+    RunMeasured,
     ServerMessage,
     Statistics,
 )
@@ -41,6 +43,7 @@ from runtime.cluster.model_shares import wanted_by
 from runtime.cluster.models import ModelProvider
 from runtime.cluster.recovery import Recoveries, plan_for_those_left
 from runtime.cluster.requests import Requests
+from runtime.cluster.run_measured import run_measured
 from runtime.engine.hop import Credentials, HopError
 from runtime.engine.orders import CacheLimits, PeerLost, WorkerFailed
 from runtime.errors import PomonaError
@@ -133,6 +136,13 @@ class Session:
             return
         self._nodes, self._plan = known, resplit.plan
         self._rebuild()
+
+    async def rebalance(self) -> None:
+        """Publish what the stages took, and the split that follows."""
+        if self._ready is None or self._over.done():
+            self._publish(RunMeasured((), "The model is being loaded; ask again when it has answered something."))
+        else:
+            self._publish(await self._measured())
 
     def stop(self) -> None:
         """End the session; :meth:`run` returns when no worker is left."""
@@ -263,9 +273,20 @@ class Session:
             if busy or throughput.active_requests:
                 self._publish(throughput)
                 self._publish(self._statistics(throughput.time_seconds))
+            was_busy = busy
             busy = throughput.active_requests > 0 or throughput.decode_tokens_per_second > 0
             if self._requests.has_driver and throughput.active_requests:
                 self._look_for_stalls()
+            elif was_busy and not busy and self._requests.has_driver:
+                self._publish(await self._measured())
+
+    async def _measured(self) -> RunMeasured:
+        """The run as it was measured; planning takes some milliseconds, more with many nodes."""
+        resources = [node.resources for node in self._nodes.values()]
+        links = planning_links(self._home.folder, self._nodes)
+        return await asyncio.to_thread(
+            run_measured, self._layout, self._plan, resources, links, tuple(self._crew.ranks)
+        )
 
     def _look_for_stalls(self) -> None:
         """A rank whose process has stopped makes no sign any more; one that hangs in a step makes no steps."""
@@ -352,7 +373,9 @@ class Session:
             self._nodes.pop(lost, None)
             self._crew.lose_node(lost)
             self._jobs.forget(lost)
-        plan = plan_for_those_left(self._layout, self._plan, self._nodes.values())
+        plan = plan_for_those_left(
+            self._layout, self._plan, self._nodes.values(), planning_links(self._home.folder, self._nodes)
+        )
         if isinstance(plan, Refusal):
             log.warning("cannot go on: %s", plan.reason)
             return False

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from runtime.engine.frames import Step
 
 
 @dataclass(slots=True)
@@ -20,3 +24,23 @@ class Counters:
     """Hidden states handed to the next stage."""
     in_flight: int = 0
     """On the driver: steps that have not come back."""
+    chat_steps: int = 0
+    """In this epoch alone: steps of one token of one sequence, which plans predict."""
+    chat_seconds: float = 0.0
+    """Spent computing them."""
+    chat_context_tokens: int = 0
+    """What their sequences held before each of them, summed up."""
+
+    def count_step(self, step: Step, seconds: float) -> None:
+        """A step was computed."""
+        self.steps += 1
+        self.tokens += len(step.tokens)
+        self.compute_seconds += seconds
+        if len(step.tokens) == 1:
+            self.chat_steps += 1
+            self.chat_seconds += seconds
+            self.chat_context_tokens += step.positions[0]
+
+    def begin_epoch(self) -> None:
+        """Other layers are here from now on."""
+        self.chat_steps, self.chat_seconds, self.chat_context_tokens = 0, 0.0, 0

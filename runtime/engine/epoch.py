@@ -76,6 +76,7 @@ class Epoch:
 
         ``world`` joins all stages if hidden states go over MLX.
         """
+        counters.begin_epoch()
         limit_bytes = received_bytes_per_token * STEP_LIMIT_TOKENS
         over_mlx = MlxHops(world, limit_bytes) if world is not None and self.launch.over_mlx else None
         if self._previous is not None:

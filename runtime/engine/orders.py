@@ -141,7 +141,10 @@ class Loaded(Report, frozen=True, tag="loaded"):
 
 
 class StepStatistics(Report, frozen=True, tag="steps"):
-    """Counters since the worker started, sampled ten times a second while they move (engine/counters.py)."""
+    """Counters since the worker started, sampled ten times a second while they move (engine/counters.py).
+
+    Those of chats are of this epoch alone.
+    """
 
     steps: int
     tokens: int
@@ -152,6 +155,9 @@ class StepStatistics(Report, frozen=True, tag="steps"):
     wait_seconds: float = 0.0
     send_seconds: float = 0.0
     in_flight: int = 0
+    chat_steps: int = 0
+    chat_seconds: float = 0.0
+    chat_context_tokens: int = 0
 
 
 class WorkerFailed(Report, frozen=True, tag="failed"):

@@ -61,9 +61,7 @@ class Rank:
         begin = time.perf_counter()
         result = self.stage.run(step, received)
         seconds = time.perf_counter() - begin
-        self.counters.steps += 1
-        self.counters.tokens += len(step.tokens)
-        self.counters.compute_seconds += seconds
+        self.counters.count_step(step, seconds)
         stage_seconds = (*step.stage_seconds, seconds)
         if self.stage.is_last:
             return Stepped(step.number, result.tokens, stage_seconds, result.logits, result.logprobs)

@@ -238,6 +238,9 @@ class _Worker:
                 wait_seconds=counters.wait_seconds,
                 send_seconds=epoch.send_seconds,
                 in_flight=counters.in_flight,
+                chat_steps=counters.chat_steps,
+                chat_seconds=counters.chat_seconds,
+                chat_context_tokens=counters.chat_context_tokens,
             )
             now = time.monotonic()
             if last is None or newest.steps != last.steps or now - reported_seconds > _SIGN_SECONDS:

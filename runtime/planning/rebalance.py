@@ -18,11 +18,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Run:
+    """What was measured of a plan that ran."""
+
+    seconds: Mapping[str, float]
+    """Of one token of one chat, by node id; of a group, each rank has its own."""
+    context_tokens: int
+    """What the chats' caches held on average: less than the plan has room for, so less was read."""
+
+
+@dataclass(frozen=True, slots=True)
 class StageComparison:
     """One stage, for one token of one chat."""
 
-    node_names: tuple[str, ...]
-    predicted_seconds: float
+    stage: StagePlan
+    """As it would be predicted for the context that was seen."""
     measured_seconds: float | None
     """None if it was not measured."""
 
@@ -31,7 +41,7 @@ class StageComparison:
         """How far the prediction was off, as a part of what was measured; above zero if it was too slow."""
         if self.measured_seconds is None:
             return None
-        return (self.predicted_seconds - self.measured_seconds) / self.measured_seconds
+        return (self.stage.decode_seconds - self.measured_seconds) / self.measured_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,53 +58,78 @@ class Proposal:
         return self.then_tokens_per_second / self.now_tokens_per_second - 1
 
 
-def compare(plan: Plan, measured: Mapping[str, float]) -> tuple[StageComparison, ...]:
-    """Every stage beside ``measured``: seconds of a decode step by node id, a group's by the slowest of its nodes."""
-    return tuple(
-        StageComparison(tuple(rank.node_name for rank in stage.ranks), stage.decode_seconds, _measured(stage, measured))
-        for stage in plan.stages
-    )
+class Rebalancing:
+    """A plan that ran, and what there could be instead of it.
 
-
-def rebalance(
-    layout: ModelLayout,
-    nodes: Sequence[PlanNode],
-    plan: Plan,
-    measured: Mapping[str, float],
-    *,
-    links: Sequence[Link] = (),
-    pins: Pins = NO_PINS,
-) -> Proposal | None:
-    """The best plan with nodes as fast as they were; None if no plan fits any more.
-
-    ``plan`` is what ran, on some of ``nodes``. Its goal is kept; a split by hand is balanced for one chat.
+    ``nodes`` are those that it was made for, in any order, with the speeds that it was made with.
     """
-    factors = {
-        rank.node_id: stage.decode_seconds / seconds
-        for stage in plan.stages
-        if (seconds := _measured(stage, measured)) and stage.decode_seconds > 0
-        for rank in stage.ranks
-    }
-    known = [replace(node, speed=_corrected(node.speed, factors.get(node.node_id))) for node in nodes]
-    counts = {stage.ranks[0].node_id: stage.layer_count for stage in plan.stages}
-    order = {node_id: place for place, node_id in enumerate(counts)}
-    known.sort(key=lambda node: order.get(node.node_id, len(order)))
-    if plan.mode == "tensor":
-        return None
-    goal = plan.goal or "chat"
-    split = [counts.get(node.node_id, 0) for node in known]
-    context = plan.context_tokens
-    now = make_plan(layout, known, split, context_tokens=context, links=links, pins=pins)
-    then = make_plan(layout, known, goal=goal, context_tokens=context, links=links, pins=pins)
-    ran = now if isinstance(now, Plan) else now.draft
-    if ran is None or not isinstance(then, Plan):
-        return None
-    return Proposal(then, _rate(ran, goal), _rate(then, goal))
+
+    def __init__(
+        self, layout: ModelLayout, nodes: Sequence[PlanNode], plan: Plan, run: Run, *, links: Sequence[Link] = ()
+    ) -> None:
+        self._layout, self._plan, self._run, self._links = layout, plan, run, links
+        self._pins = _pins_of(plan)
+        ranks = [rank.node_id for stage in plan.stages for rank in stage.ranks]
+        order = {node_id: place for place, node_id in enumerate(ranks)}
+        self._nodes = sorted(nodes, key=lambda node: order.get(node.node_id, len(order)))
+
+    def stages(self) -> tuple[StageComparison, ...]:
+        """Every stage beside what was measured."""
+        predicted = self._ran(self._nodes, self._run.context_tokens)
+        stages = predicted.stages if predicted is not None else self._plan.stages
+        return tuple(StageComparison(stage, self._measured(stage)) for stage in stages)
+
+    def proposal(self) -> Proposal | None:
+        """The best plan with nodes as fast as they were; None if none fits any more, and in tensor mode.
+
+        The plan's goal and its tensor groups are kept; a split by hand is balanced for one chat.
+        """
+        if self._plan.mode == "tensor":
+            return None
+        factors = {
+            rank.node_id: compared.stage.decode_seconds / compared.measured_seconds
+            for compared in self.stages()
+            if compared.measured_seconds and compared.stage.decode_seconds > 0
+            for rank in compared.stage.ranks
+        }
+        known = [replace(node, speed=_corrected(node.speed, factors.get(node.node_id))) for node in self._nodes]
+        goal = self._plan.goal or "chat"
+        now = self._ran(known, self._plan.context_tokens)
+        then = make_plan(
+            self._layout,
+            known,
+            goal=goal,
+            context_tokens=self._plan.context_tokens,
+            links=self._links,
+            pins=self._pins,
+        )
+        if now is None or not isinstance(then, Plan):
+            return None
+        return Proposal(then, _rate(now, goal), _rate(then, goal))
+
+    def _ran(self, nodes: Sequence[PlanNode], context_tokens: int) -> Plan | None:
+        """The split that ran, over nodes of these speeds; None if its nodes are not all there."""
+        if self._plan.mode == "tensor":
+            ids = {rank.node_id for stage in self._plan.stages for rank in stage.ranks}
+            nodes = [node for node in nodes if node.node_id in ids]
+            made = make_plan(self._layout, nodes, mode="tensor", context_tokens=context_tokens, links=self._links)
+        else:
+            counts = {stage.ranks[0].node_id: stage.layer_count for stage in self._plan.stages}
+            split = [counts.get(node.node_id, 0) for node in nodes]
+            made = make_plan(
+                self._layout, nodes, split, context_tokens=context_tokens, links=self._links, pins=self._pins
+            )
+        return made if isinstance(made, Plan) else made.draft
+
+    def _measured(self, stage: StagePlan) -> float | None:
+        seconds = self._run.seconds
+        found = [seconds[rank.node_id] for rank in stage.ranks if seconds.get(rank.node_id, 0.0) > 0]
+        return max(found, default=None)
 
 
-def _measured(stage: StagePlan, measured: Mapping[str, float]) -> float | None:
-    found = [measured[rank.node_id] for rank in stage.ranks if measured.get(rank.node_id, 0.0) > 0]
-    return max(found, default=None)
+def _pins_of(plan: Plan) -> Pins:
+    groups = tuple(tuple(rank.node_id for rank in stage.ranks) for stage in plan.stages if len(stage.ranks) > 1)
+    return replace(NO_PINS, groups=groups)
 
 
 def _corrected(speed: NodeSpeed, factor: float | None) -> NodeSpeed:
