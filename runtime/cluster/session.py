@@ -69,6 +69,8 @@ log = logging.getLogger(__name__)
 _LOST_PEER_GRACE_SECONDS = 0.7
 """Ranks that see a neighbour go report at once; the true cause (an exit, a lost node) may come a moment later."""
 _TICK_SECONDS = 0.1
+_SAMPLE_SECONDS = 0.25
+"""What a worker has counted is known here after so long."""
 _SILENT_SECONDS = 4.0
 """A worker reports at least once a second."""
 
@@ -142,6 +144,7 @@ class Session:
         if self._ready is None or self._over.done():
             self._publish(RunMeasured((), "The model is being loaded; ask again when it has answered something."))
         else:
+            await asyncio.sleep(_SAMPLE_SECONDS)
             self._publish(await self._measured())
 
     def stop(self) -> None:

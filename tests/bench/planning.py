@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from functools import partial
+from itertools import combinations
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from runtime.models.layer_figures import ModelFigures
 from runtime.models.layout import ModelLayout
 from runtime.planning.cost import LayerCost, LinkSpeed, ModelCost, NodeSpeed
 from runtime.planning.optimum import best_split, given_split
-from runtime.planning.plan import PlanNode, make_plan
+from runtime.planning.plan import Link, PlanNode, make_plan
 from runtime.planning.problem import CostedNode, SplitProblem
 from runtime.planning.shares import even_split
 
@@ -56,10 +57,10 @@ def report(what: str, limit_milliseconds: float, work: Callable[[], object]) -> 
     print(f"{what:<44}{median(times):>8.1f} ms  {median(cpu):>8.1f} ms CPU   of {limit_milliseconds:g}")
 
 
-def drag_question(memory: float) -> tuple[ModelLayout, list[PlanNode], tuple[int, ...]]:
-    """What the window asks at every step of a drag: 5 nodes, 100 layers."""
-    layer_bytes = (GIB,) * 100
-    layout = ModelLayout(
+def layout_of(layer_count: int) -> ModelLayout:
+    """A model of equal layers, all of which can be shared."""
+    layer_bytes = (GIB,) * layer_count
+    return ModelLayout(
         name="model",
         model_type="llama",
         layer_bytes=layer_bytes,
@@ -73,10 +74,23 @@ def drag_question(memory: float) -> tuple[ModelLayout, list[PlanNode], tuple[int
         head_divided_bytes=0,
         tensor_refusals=("",) * 7,
         layer_active_bytes=layer_bytes,
-        figures=ModelFigures((LayerCache("full", 4096),) * 100, 8192, 0.5625, "4-bit"),
+        figures=ModelFigures((LayerCache("full", 4096),) * layer_count, 8192, 0.5625, "4-bit"),
     )
+
+
+def drag_question(memory: float) -> tuple[ModelLayout, list[PlanNode], tuple[int, ...]]:
+    """What the window asks at every step of a drag: 5 nodes, 100 layers."""
     nodes = [PlanNode(str(index), f"node {index}", int(100 * GIB * memory / 5)) for index in range(5)]
-    return layout, nodes, even_split(100, 5)
+    return layout_of(100), nodes, even_split(100, 5)
+
+
+def paired_nodes(memory: float) -> tuple[list[PlanNode], list[Link]]:
+    """Four kinds of Macs, two of each, whose links are fast: as many groups to think of as there can be."""
+    speeds = [NodeSpeed(rate * 1e9, 1e13, 2e-5) for rate in (800, 400, 200, 100)]
+    budget = int(128 * GIB * memory / 8)
+    nodes = [PlanNode(str(index), f"node {index}", budget, speeds[index // 2]) for index in range(8)]
+    pairs = combinations([node.node_id for node in nodes], 2)
+    return nodes, [Link(*pair, LinkSpeed(2e-5, 5e9)) for pair in pairs]
 
 
 def main() -> None:
@@ -100,6 +114,10 @@ def main() -> None:
         search = problem_of(8, 128, memory)
         for goal in GOALS:
             report(f"{goal}, 8 nodes x 128 layers, {name}", SEARCH_MILLISECONDS, partial(best_split, search, goal))
+    nodes, links = paired_nodes(1.6)
+    for goal in ("chat", "requests"):
+        clicked = partial(make_plan, layout_of(128), nodes, goal=goal, links=links)
+        report(f"make_plan for {goal}, 8 x 128, with groups", SEARCH_MILLISECONDS, clicked)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,8 @@ def test_the_capital_of_france_over_three_uneven_stages():
     assert [stage["last_layer"] - stage["first_layer"] + 1 for stage in stages] == [5, 18, 7]
     for stage in stages:
         assert stage["held_bytes"] == pytest.approx(stage["planned_bytes"], rel=0.05)
+        assert stage["predicted_seconds"] > 0
+        assert stage["measured_seconds"] is None or stage["measured_seconds"] > 0  # workers say it a moment later
 
 
 @pytest.mark.matrix
@@ -67,7 +69,7 @@ def test_a_person_in_the_terminal_changes_the_split_while_the_model_runs():
         text=True,
     ) as running:
         os.close(terminal)
-        os.write(person, b"Say hello.\n/split seven\n/split 1,2,3\n/split 7,16,7\nAgain.\n\x04")
+        os.write(person, b"Say hello.\n/split seven\n/split 1,2,3\n/split 7,16,7\nAgain.\n/rebalance\n\x04")
         out, log = running.communicate(timeout=150)
         os.close(person)
     assert running.returncode == 0, log
@@ -75,6 +77,8 @@ def test_a_person_in_the_terminal_changes_the_split_while_the_model_runs():
     assert "Give layers for each node" in log
     assert "adds up to 6 layers" in log
     assert "5.1 MB were loaded; the rest was there" in log
+    assert "Cherry: layers 7-22, " in log
+    assert " for a token" in log
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from resources.links import NetworkInterface
-from runtime.cluster.link_book import FILE_NAME, LinkBook
+from runtime.cluster.link_book import FILE_NAME, LinkBook, planning_links
 from runtime.cluster.links import Link, LinkEnd, NodePair
+from runtime.planning.places import UNREACHABLE
+from runtime.planning.places import Link as PlanLink
 
 A, B, C = "a" * 64, "b" * 64, "c" * 64
 INTERFACES = ((NetworkInterface("en0", "Ethernet", 10**9, ("10.0.0.1",)),),) * 2
@@ -41,6 +43,22 @@ def test_a_choice_stays_when_the_links_are_measured_again(tmp_path):
 def test_there_is_no_choice_between_nodes_that_were_never_measured(tmp_path):
     with pytest.raises(KeyError):
         LinkBook(tmp_path).want(A, B, None)
+
+
+def test_a_plan_counts_with_the_link_that_a_job_would_use_and_with_none_where_there_is_none(tmp_path):
+    book = LinkBook(tmp_path)
+    for pair in (
+        PAIR,
+        NodePair((A, C), INTERFACES, trouble="nothing answers"),
+        NodePair((B, C), INTERFACES, trouble="a model runs", measured=False),
+    ):
+        book.keep(pair)
+    assert planning_links(tmp_path, (A, B, C)) == (
+        PlanLink(A, B, link(1, 1e-4).speed),
+        PlanLink(A, C, UNREACHABLE),
+    )
+    book.want(A, B, PAIR.links[0].addresses)
+    assert planning_links(tmp_path, (B, A)) == (PlanLink(A, B, link(0, 1e-3).speed),)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"pairs": [{}]}', b"[" * 100_000, bytes(5 << 20)])

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from runtime.cluster.local_ranks import LocalRanks
-from runtime.cluster.messages import Cancel, Chat, ChatMessage, Failed, Finished, PlanRefused, Ready, Resplit, Text
+from runtime.cluster.messages import (
+    Cancel,
+    Chat,
+    ChatMessage,
+    Failed,
+    Finished,
+    PlanRefused,
+    Ready,
+    Rebalance,
+    Resplit,
+    RunMeasured,
+    Text,
+)
 from runtime.engine.frames import Generated, Sampling, Submit
 from runtime.models.layout import read_layout
 from tests.running import find, plan_for, session, workers
@@ -119,6 +131,22 @@ async def test_chats_go_on_over_a_split_that_changes(agents, demo_model):
         smaller = Resplit(plan_for(demo_model, nodes[:2], (13, 17)))
         assert await _answers(running, questions, smaller) == undisturbed
         assert len(workers(agents)) == 2
+
+        await running.ask("Name three fruits.", "alone", max_tokens=8)
+        measured = await _measured(running)
+        assert [(stage.first_layer, stage.last_layer) for stage in measured.stages] == [(0, 12), (13, 29)]
+        assert all(stage.predicted_seconds > 0 for stage in measured.stages)
+        assert measured.words.startswith(("By what was measured, ", "Another split gains nothing"))
+
+
+async def _measured(running) -> RunMeasured:
+    """What the stages took; workers report it a moment after the answer."""
+    async with asyncio.timeout(20):
+        while True:
+            await running.client.send(Rebalance())
+            measured = await running.next_of(RunMeasured)
+            if len(measured.stages) == 2 and all(stage.measured_seconds for stage in measured.stages):
+                return measured
 
 
 @pytest.mark.matrix
