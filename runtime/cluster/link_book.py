@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from discovery.files import locked, private_folder, read_small, set_aside, write_private
-from runtime.cluster.links import NodePair, pair_ids  # msgspec resolves the annotation when it decodes
-from runtime.planning.places import UNREACHABLE, Link
+from runtime.cluster.links import NodePair, pair_ids, plan_links  # msgspec resolves the annotation when it decodes
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
+
+    from runtime.planning.places import Link
 
 log = logging.getLogger(__name__)
 
@@ -29,22 +30,16 @@ class _LinkFile(msgspec.Struct, frozen=True):
 
 
 def planning_links(folder: Path, node_ids: Collection[str]) -> tuple[Link, ...]:
-    """The links between these nodes that a plan counts with: the one that a job would use of each pair.
+    """The links between these nodes as a plan counts with them; ``folder`` is that of this machine's identity.
 
-    Of a pair that was measured and has none, a way that no plan takes if there is another; a pair that was never
-    measured is not among them. ``folder`` is that of this machine's identity. Empty if it cannot be read.
+    Empty if it cannot be read.
     """
     try:
         pairs = LinkBook(folder).pairs()
     except OSError as error:
         log.warning("the links in %s cannot be read: %s", folder, error)
         return ()
-    ids = frozenset(node_ids)
-    return tuple(
-        Link(*pair.node_ids, pair.chosen.speed if pair.chosen is not None else UNREACHABLE)
-        for pair in pairs
-        if pair.measured and ids.issuperset(pair.node_ids)
-    )
+    return plan_links(pair for pair in pairs if set(pair.node_ids) <= set(node_ids))
 
 
 class LinkBook:

@@ -11,7 +11,8 @@ import msgspec
 
 from resources.links import NetworkInterface, interface_with, link_name
 from runtime.planning.cost import LinkSpeed, hop_seconds
-from runtime.planning.plan import Link as PlanLink
+from runtime.planning.places import UNREACHABLE
+from runtime.planning.places import Link as PlanLink
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -104,6 +105,19 @@ def fastest(links: Iterable[Link]) -> Link | None:
     return min(links, key=lambda link: hop_seconds(link.speed, WEIGHED_BYTES), default=None)
 
 
+def plan_links(pairs: Iterable[NodePair]) -> tuple[PlanLink, ...]:
+    """What a plan counts with: of each pair the link that a job would use.
+
+    Of a pair that was measured and has none, a way that no plan takes if there is another; a pair that was never
+    measured is not among them, and counts as the planner's guess.
+    """
+    return tuple(
+        PlanLink(*pair.node_ids, pair.chosen.speed if pair.chosen is not None else UNREACHABLE)
+        for pair in pairs
+        if pair.measured
+    )
+
+
 def joined(
     node_ids: tuple[str, str],
     interfaces: tuple[tuple[NetworkInterface, ...], tuple[NetworkInterface, ...]],
@@ -148,8 +162,3 @@ def why_none(names: tuple[str, str], there: MeasuredLinks, back: MeasuredLinks) 
 
 def _plain(address: str) -> str:
     return address.partition("%")[0]
-
-
-def plan_links(pairs: Iterable[NodePair]) -> tuple[PlanLink, ...]:
-    """The links that jobs use, as the planner wants them."""
-    return tuple(PlanLink(*pair.node_ids, pair.chosen.speed) for pair in pairs if pair.chosen is not None)

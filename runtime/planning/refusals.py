@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from runtime.models.tensor_mode.refusal import in_short
+from runtime.models.tensor_mode.refusal import in_short, with_numbers
 from runtime.planning.values import Refusal
 
 if TYPE_CHECKING:
@@ -63,7 +63,10 @@ def refuse_tensor(layout: ModelLayout, rank_count: int) -> Refusal | None:
     if rank_count > most:
         return Refusal(f"Tensor mode shares layers among at most {most} nodes; choose fewer nodes or pipeline mode.")
     reason = layout.tensor_refusals[rank_count - 2]
-    return Refusal(reason) if reason else None
+    if not reason:
+        return None
+    works = [str(count) for count, refusal in enumerate(layout.tensor_refusals, 2) if not refusal]
+    return Refusal(with_numbers(reason, _or(works)) if works else reason)
 
 
 class TensorSize(msgspec.Struct, frozen=True):

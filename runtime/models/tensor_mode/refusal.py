@@ -43,6 +43,12 @@ def in_short(refusal: str, name: str) -> str:
     return reason.removeprefix(f"{name} has ").removeprefix(f"{name} ")
 
 
+def with_numbers(refusal: str, numbers: str) -> str:
+    """A refusal that names the numbers of nodes that can: ``2 or 4``."""
+    reason = refusal.removesuffix(_OTHER_NUMBER)
+    return refusal if reason == refusal else f"{reason}; choose {numbers} nodes, or pipeline mode."
+
+
 def divides_head(config: Mapping[str, Any]) -> bool:
     """Whether an output head of its own is divided like the layers."""
     sharing = SHARINGS.get(language_model(config)[0])

@@ -144,7 +144,7 @@ async def _measured(running) -> RunMeasured:
     async with asyncio.timeout(20):
         while True:
             await running.client.send(Rebalance())
-            measured = await running.next_of(RunMeasured)
+            measured: RunMeasured = await running.next_of(RunMeasured)
             if len(measured.stages) == 2 and all(stage.measured_seconds for stage in measured.stages):
                 return measured
 

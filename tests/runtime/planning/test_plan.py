@@ -289,6 +289,13 @@ def test_what_the_layout_says_against_tensor_mode_is_the_refusal():
     assert refused(layout, nodes_of(*[WEALTH] * 3), mode="tensor").reason == "Not three."
 
 
+def test_a_refusal_in_tensor_mode_names_the_numbers_of_nodes_that_can():
+    assert refused(layout_of((1,) * 4), nodes_of(*[WEALTH] * 4), mode="tensor").reason == (
+        "Tiny-Llama has 6 key-value heads, which 4 nodes cannot share equally; "
+        "choose 2, 3 or 6 nodes, or pipeline mode."
+    )
+
+
 def test_a_group_larger_than_any_that_was_thought_of_is_refused():
     assert "at most 16 nodes" in refused(layout_of((1,) * 4), nodes_of(*[WEALTH] * 17), mode="tensor").reason
 
