@@ -44,7 +44,8 @@ class PlanNode:
     """Memory that a model may take on this node."""
     speed: NodeSpeed = UNKNOWN_SPEED
     reserve_bytes: int | None = None
-    """The part of the budget that is kept free for activations; None: a gibibyte, or a twentieth of a small budget."""
+    """The part of the budget that is kept free for activations, and for buffers that MLX makes a little larger than
+    asked for; None: a gibibyte, or a twentieth of a small budget."""
 
     @property
     def reserved_bytes(self) -> int:
