@@ -72,7 +72,7 @@ class Arranger(QObject):
 
     def move_boundary(self, boundary: int, cut: int) -> None:
         """Move a boundary: as a step of the drag that goes on, else for good."""
-        moved = self.arrangement.by_hand(self.split.moved(boundary, cut))
+        moved = self.arrangement.boundary_moved(boundary, cut, self.ids)
         if self._drag_start is not None:
             self.apply(moved)
         else:
@@ -97,8 +97,8 @@ class Arranger(QObject):
 
     def balance(self, boundary: int) -> None:
         """Share the layers of the two nodes at a boundary by their free memory."""
-        budgets = [node.memory_available_bytes for node in self._resources()]
-        self._push(self.arrangement.by_hand(self.split.balanced(boundary, budgets)), "Balance")
+        budgets = {node.node_id: node.memory_available_bytes for node in self._resources()}
+        self._push(self.arrangement.balanced(boundary, budgets, self.ids), "Balance")
 
     def choose_goal(self, goal: Goal) -> None:
         """The best split for a goal, nodes in the order that it takes them."""
@@ -147,8 +147,23 @@ class Arranger(QObject):
             return
         plan = best_plan(self.layout, self._resources(), goal, setting, plan_links(self.links))
         if plan is not None:
-            wanted = setting.of_plan(plan, self.ids)
-            self._push(replace(wanted, goal=goal, unused=plan.unused), text)
+            self._push(replace(setting.for_goal(plan, self.ids), goal=goal), text)
+
+    def take_offer(self) -> None:
+        """Have the nodes that the planner names share the layers of stages."""
+        now = self.arrangement
+        if now.offer is not None:
+            self._plan_for(now.goal or "chat", replace(now, groups=now.offer.groups, offer=None), "Share Layers")
+
+    def join_next(self, node_id: str) -> None:
+        """Have a node and the one after it share every layer of theirs."""
+        place = self.ids.index(node_id)
+        if place + 1 < len(self.ids):
+            self._push(self.arrangement.together((node_id, self.ids[place + 1]), self.ids), "Share Layers")
+
+    def take_apart(self, node_id: str) -> None:
+        """Have the nodes of a group be stages of their own again."""
+        self._push(self.arrangement.apart(node_id, self.ids), "Take Apart")
 
     def undo(self) -> None:
         """Back to the split before; a running session goes over to it when that is applied."""

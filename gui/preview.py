@@ -45,6 +45,15 @@ class Share:
     missing_bytes: int = 0
     first_layer: int = 0
     layer_count: int = 0
+    group: tuple[str, ...] = ()
+    """The names of the nodes that share these layers, this one's among them; empty for one that has them alone."""
+    leader_id: str = ""
+    """The node of the group to which the split gives them; empty if that is this one."""
+
+    @property
+    def own_count(self) -> int:
+        """Layers that the split gives to this very node."""
+        return 0 if self.leader_id else self.layer_count
 
     @property
     def needed_bytes(self) -> int:
@@ -89,7 +98,10 @@ def make_preview(
     """Ask the planner. What does not fit comes back as a draft, so that its bytes can be shown."""
     counts = split.counts if mode == "pipeline" else None
     context = setting.context_tokens if setting else None
-    verdict = make_plan(layout, _known(layout, nodes, setting), counts, mode, context_tokens=context, links=links)
+    known, pins = _known(layout, nodes, setting), Pins()
+    if setting is not None and mode == "pipeline":
+        pins = Pins(groups=_present_groups(setting, nodes))
+    verdict = make_plan(layout, known, counts, mode, context_tokens=context, links=links, pins=pins)
     plan = verdict if isinstance(verdict, Plan) else verdict.draft
     if plan is None:
         return Preview(mode, verdict, tuple(Share(node, Fit.UNKNOWN) for node in nodes))
@@ -112,9 +124,15 @@ def best_plan(
         goal=goal,
         context_tokens=setting.context_tokens,
         links=links,
-        pins=Pins(setting.needed & present, setting.left_out & present),
+        pins=Pins(setting.needed & present, setting.left_out & present, _present_groups(setting, nodes)),
     )
     return verdict if isinstance(verdict, Plan) else verdict.draft
+
+
+def _present_groups(setting: Arrangement, nodes: Sequence[NodeResources]) -> tuple[tuple[str, ...], ...]:
+    """The groups all of whose nodes are there and take part."""
+    present = {node.node_id for node in nodes} - setting.left_out
+    return tuple(group for group in setting.groups if present.issuperset(group))
 
 
 def _known(layout: ModelLayout, nodes: Sequence[NodeResources], setting: Arrangement | None) -> list[PlanNode]:
@@ -142,4 +160,6 @@ def _share(node: NodeResources, held: tuple[RankPlan, StagePlan] | None) -> Shar
         max(-rank.room_bytes, 0),
         stage.first_layer,
         stage.layer_count,
+        tuple(other.node_name for other in stage.ranks) if len(stage.ranks) > 1 else (),
+        leader_id="" if rank is stage.ranks[0] else stage.ranks[0].node_id,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from math import sin
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,18 @@ import msgspec
 from gui.formatting import GIB, MIB
 from resources.node import NodeResources, Versions
 from runtime.agent.models.choices import ModelChoice
-from runtime.cluster.messages import Finished, LoadProgress, RankHeld, Ready, StageTimes, Statistics, Throughput
+from runtime.cluster.links import Link, LinkEnd, NodePair
+from runtime.cluster.messages import (
+    Finished,
+    LoadProgress,
+    MeasuredStage,
+    RankHeld,
+    Ready,
+    RunMeasured,
+    StageTimes,
+    Statistics,
+    Throughput,
+)
 from runtime.cluster.nodes import KnownNode, UnpairedNode
 from runtime.models.cache_layout import LayerCache
 from runtime.models.layer_figures import ModelFigures
@@ -162,6 +174,23 @@ def _as_fast(known: KnownNode, gb_per_second: int) -> KnownNode:
     return msgspec.structs.replace(known, resources=resources)
 
 
+def like_nodes() -> tuple[tuple[KnownNode, ...], tuple[NodePair, ...]]:
+    """Two Macs that are alike and a slow one, with Thunderbolt between all of them."""
+    nodes = tuple(
+        _as_fast(node(name, chip, 64, gib), rate)
+        for name, chip, gib, rate in (
+            ("Studio", "M2 Max", 50.0, 400),
+            ("MacBook Pro", "M2 Max", 48.0, 400),
+            ("Mac mini", "M2", 12.0, 100),
+        )
+    )
+    pairs = []
+    for one, other in combinations(sorted(known.resources.node_id for known in nodes), 2):
+        ends = (LinkEnd(one, "en1", "169.254.1.1"), LinkEnd(other, "en1", "169.254.1.2"))
+        pairs.append(NodePair((one, other), ((), ()), (Link("Thunderbolt", ends, 6e-5, 5e9),)))
+    return nodes, tuple(pairs)
+
+
 def many_nodes(count: int) -> tuple[KnownNode, ...]:
     """More nodes than most desks hold, some with long names."""
     names = ("MacBook Pro of somebody with a very long name", "Studio", "Mac mini in the cupboard", "Air", "iMac")
@@ -202,6 +231,25 @@ def ready(plan: Plan) -> Ready:
         for index, (stage, rank) in enumerate((stage, rank) for stage in plan.stages for rank in stage.ranks)
     )
     return Ready(plan, held)
+
+
+def run_measured(plan: Plan, then: Plan | None = None, errors: Sequence[float] = (0.04, -0.18, 0.07)) -> RunMeasured:
+    """Stages that took somewhat more or less than predicted; ``then`` is the split that follows."""
+    stages = tuple(
+        MeasuredStage(
+            tuple(rank.node_name for rank in stage.ranks),
+            stage.first_layer,
+            stage.last_layer,
+            stage.decode_seconds,
+            stage.decode_seconds * (1 + error),
+        )
+        for stage, error in zip(plan.stages, errors, strict=False)
+    )
+    if then is None:
+        return RunMeasured(stages, "Another split gains nothing: this one reaches 31.0 tok/s by what was measured.")
+    layers = ", ".join(f"{stage.layer_count} layers on {stage.ranks[0].node_name}" for stage in then.stages)
+    words = f"By what was measured, {layers} would give 38.2 tok/s instead of 31.0: 23% more."
+    return RunMeasured(stages, words, then, 31.0, 38.2)
 
 
 def throughput(seconds: float, mean: float = 31.0) -> Iterator[Throughput]:

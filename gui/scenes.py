@@ -192,6 +192,31 @@ def edited(window: Window) -> None:
     window.store.move_boundary(1, 20)
 
 
+def rebalancing(window: Window) -> None:
+    """A run was measured, and another split would be faster."""
+    running(window)
+    plan, store = window.store.session.plan, window.store
+    assert plan is not None
+    assert store.layout is not None
+    then = samples.plan_over(store.layout, [known.resources for known in store.nodes], (3, 24, 3))
+    window.receive(samples.run_measured(plan, then))
+
+
+def group_offered(window: Window) -> None:
+    """The fastest chat, and the group that would be faster still."""
+    nodes, links = samples.like_nodes()
+    window.show_layout(samples.of_layers(61, int(1.1 * samples.GIB)))
+    window.show_nodes(nodes)
+    window.store.set_links(links)
+    window.store.choose_goal("chat")
+
+
+def grouped(window: Window) -> None:
+    """Two Macs that are alike share the layers of a stage, because that is faster."""
+    group_offered(window)
+    window.store.take_offer()
+
+
 def changing(window: Window) -> None:
     """It is applied, in the middle of an answer."""
     edited(window)
@@ -281,6 +306,9 @@ SCENES: tuple[Callable[[Window], None], ...] = (
     stages,
     memory,
     edited,
+    rebalancing,
+    group_offered,
+    grouped,
     changing,
     lost,
     went_on,

@@ -6,7 +6,17 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from runtime.cluster.messages import Ended, Failed, LoadProgress, PlanRefused, RankHeld, Ready, Recovering, Serving
+from runtime.cluster.messages import (
+    Ended,
+    Failed,
+    LoadProgress,
+    PlanRefused,
+    RankHeld,
+    Ready,
+    Recovering,
+    RunMeasured,
+    Serving,
+)
 
 if TYPE_CHECKING:
     from runtime.cluster.messages import ServerMessage, UsedLink
@@ -64,6 +74,8 @@ class SessionState:
     """While the session goes over to another plan."""
     outcome: Outcome | None = None
     """Of the newest change."""
+    run: RunMeasured | None = None
+    """How the stages of this plan ran, and the split that follows; None until chats have ended."""
     lost: frozenset[str] = frozenset()
     """Ids of nodes that the session goes on without."""
     began_seconds: float = 0.0
@@ -140,6 +152,8 @@ def received(state: SessionState, message: ServerMessage, now_seconds: float = 0
         case Recovering() if state.phase is Phase.RUNNING:
             change = Change(now_seconds, message.reason, message.node_id)
             return replace(state, change=change, progress=(), outcome=None)
+        case RunMeasured() if state.phase is Phase.RUNNING and message.stages:
+            return replace(state, run=message)
         case PlanRefused() if state.change is not None and not state.change.is_loss:
             return replace(state, change=None, progress=())
         case Serving() if state.active:
@@ -176,6 +190,7 @@ def _ready(state: SessionState, ready: Ready, now_seconds: float) -> SessionStat
         progress=(),
         change=None,
         outcome=outcome,
+        run=None,
         load_bytes_per_second=rate,
         lost=lost,
     )

@@ -130,6 +130,12 @@ class Store(Arranger):
         if self.session.plan is not None and self.is_edited:
             self._push(self.arrangement.of_plan(self.session.plan, self.ids), "Back to What Runs")
 
+    def rebalance(self) -> None:
+        """Show the split that follows from what was measured; applying it is another step."""
+        run = self.session.run
+        if run is not None and run.proposal is not None:
+            self._push(self.arrangement.for_goal(run.proposal, self.ids), "Rebalance")
+
     def adopt_session(self, plan: Plan, nodes: tuple[KnownNode, ...]) -> None:
         """A session that runs already, which an earlier window started on ``nodes``."""
         self.session = started(plan, monotonic())
@@ -205,7 +211,7 @@ class Store(Arranger):
         """Why tensor mode is not possible with these nodes, or None. Asked again only when something of it changed."""
         if self.layout is None or not self.nodes:
             return None
-        setting = replace(self.arrangement, split=Split(()), goal=None, unused=())
+        setting = replace(self.arrangement, split=Split(()), goal=None, unused=(), offer=None)
         question = (self.layout, self.nodes, setting, self.session.held)
         if self._tensor_answer is None or self._tensor_answer[0] != question:
             asked = make_preview(self.layout, self._resources(), self.split, "tensor", setting)
@@ -221,7 +227,7 @@ class Store(Arranger):
         if self.layout is not None and (old != new or fresh):
             self._splits_of_nodes[old] = self.split
             split = self._split_for(old, new, len(self.layout.layer_bytes))
-            self.arrangement = replace(self.arrangement, split=split, goal=None, unused=())
+            self.arrangement = replace(self.arrangement, split=split, goal=None, unused=(), offer=None)
             self._drag_start = None
             self.undo_stack.clear()  # what it holds speaks of other nodes
         self._refresh()

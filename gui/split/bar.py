@@ -42,8 +42,9 @@ def paint_ruler(painter: QPainter, geometry: Geometry, theme: Theme, covered: QR
 
 
 def paint_pipeline(painter: QPainter, geometry: Geometry, view: EditorView, theme: Theme) -> None:
-    """Each node's run of cells, joined by its ribbon to its card."""
+    """Each node's run of cells, joined by its ribbon to its card; also to those of nodes that share it."""
     first = 0
+    followers = [(index, card) for index, card in enumerate(view.cards) if card.leader is not None]
     grips = geometry.grips([sum(view.counts[: index + 1]) for index in range(len(view.counts) - 1)])
     for index, count in enumerate(view.counts):
         hue, end = theme.hue(view.cards[index].hue), first + count
@@ -52,8 +53,11 @@ def paint_pipeline(painter: QPainter, geometry: Geometry, view: EditorView, them
             segment.setLeft(geometry.x_of(first) + (_GAP / 2 if first else 0))
             segment.setRight(geometry.x_of(end) - (_GAP / 2 if end < view.layer_count else 0))
             _paint_ribbon(painter, geometry, index, segment, hue, theme)
+            for follower, card in followers:
+                if card.leader == index:
+                    _paint_ribbon(painter, geometry, follower, segment, theme.hue(card.hue), theme)
             _paint_segment(painter, geometry, segment, range(first, end), hue, hatched=view.cards[index].hatched)
-        else:
+        elif view.cards[index].leader is None:
             _paint_left_out(painter, geometry, index, grips, hue)
         first = end
 

@@ -67,6 +67,10 @@ class CardView:
     is_last: bool = False
     is_out: bool = False
     """It takes no part."""
+    in_group: bool = False
+    """It shares the layers of its stage with other nodes."""
+    leader: int | None = None
+    """Which card's layers it shares, if the split gives them to another one."""
     needed_words: str = ""
     """Why it cannot be left out."""
     locked: str = ""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gui.formatting import (
+    and_words,
     bytes_words,
     count_words,
     in_unit_words,
@@ -111,7 +112,8 @@ def _waiting_card(share: Share, *, tensor: bool) -> CardView:
     elif fit is Fit.UNKNOWN:
         detail = words
     else:
-        detail = f"{_span(share, tensor=tensor).capitalize()}: {number} {unit} ({parts}). {words}"
+        span = _span(share, tensor=tensor)
+        detail = f"{span[:1].upper()}{span[1:]}: {number} {unit} ({parts}). {words}"
     return CardView(
         node_id=node.node_id,
         name=node.name,
@@ -140,11 +142,18 @@ def _waiting_card(share: Share, *, tensor: bool) -> CardView:
 def _count(share: Share, *, tensor: bool) -> str:
     if share.fit in {Fit.LEFT_OUT, Fit.UNKNOWN}:
         return "no layers" if share.fit is Fit.LEFT_OUT else ""
-    return "all layers" if tensor else count_words(share.layer_count, "layer")
+    if tensor:
+        return "all layers"
+    shared = " shared" if share.group else ""
+    return count_words(share.layer_count, "layer") + shared
 
 
 def _span(share: Share, *, tensor: bool) -> str:
-    return "its part of every layer" if tensor else layers_words(share.first_layer, share.last_layer)
+    if tensor:
+        return "its part of every layer"
+    layers = layers_words(share.first_layer, share.last_layer)
+    others = [name for name in share.group if name != share.node.name]
+    return f"its part of {layers}, shared with {and_words(others)}" if others else layers
 
 
 def _loading_card(share: Share, progress: LoadProgress | None, *, stopping: bool) -> CardView:

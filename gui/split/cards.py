@@ -30,6 +30,8 @@ class NodeCard(QWidget):
         moved: By so many places, wanted by key or menu.
         leave_wanted: The node shall take no part.
         return_wanted: The node shall take part again.
+        join_wanted: It and the next one shall share every layer of theirs.
+        apart_wanted: The nodes of its group shall be stages of their own.
     """
 
     dragged = Signal(QPoint)
@@ -38,6 +40,8 @@ class NodeCard(QWidget):
     moved = Signal(int)
     leave_wanted = Signal()
     return_wanted = Signal()
+    join_wanted = Signal()
+    apart_wanted = Signal()
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -89,6 +93,12 @@ class NodeCard(QWidget):
             ("Put Back In", self.return_wanted.emit, view.locked)
             if view.is_out
             else ("Leave Out", self.leave_wanted.emit, view.locked or view.needed_words),
+            (
+                "Share Layers with the Next",
+                self.join_wanted.emit,
+                view.locked or ("There is no next one" if view.is_last else ""),
+            ),
+            *([("Take the Group Apart", self.apart_wanted.emit, view.locked)] if view.in_group else []),
         )
         for text, does, reason in entries:
             action = menu.addAction(text)

@@ -38,6 +38,8 @@ class SplitEditor(QWidget):
         balance_wanted: A boundary was double-clicked.
         order_wanted: ``(node id, place)``: this node shall be at this place in the order of the model.
         leave_wanted: The node with this id shall take no part.
+        join_wanted: The node with this id and the next one shall share every layer of theirs.
+        apart_wanted: The group of the node with this id shall be stages of their own.
         return_wanted: It shall take part again.
     """
 
@@ -48,6 +50,8 @@ class SplitEditor(QWidget):
     balance_wanted = Signal(int)
     order_wanted = Signal(str, int)
     leave_wanted = Signal(str)
+    join_wanted = Signal(str)
+    apart_wanted = Signal(str)
     return_wanted = Signal(str)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -113,6 +117,8 @@ class SplitEditor(QWidget):
             card.cancelled.connect(self._sync)
             card.moved.connect(self._on_card_moved)
             card.leave_wanted.connect(self._on_leave_wanted)
+            card.join_wanted.connect(self._on_join_wanted)
+            card.apart_wanted.connect(self._on_apart_wanted)
             card.return_wanted.connect(self._on_return_wanted)
         for widget in (*self.cards, *self.handles):
             widget.show()
@@ -163,6 +169,12 @@ class SplitEditor(QWidget):
     def _on_leave_wanted(self) -> None:
         self.leave_wanted.emit(self._card()[1].node_id)
 
+    def _on_join_wanted(self) -> None:
+        self.join_wanted.emit(self._card()[1].node_id)
+
+    def _on_apart_wanted(self) -> None:
+        self.apart_wanted.emit(self._card()[1].node_id)
+
     def _on_return_wanted(self) -> None:
         self.return_wanted.emit(self._card()[1].node_id)
 
@@ -176,7 +188,7 @@ class SplitEditor(QWidget):
         edges = [0, *accumulate(view.counts)]
         grips = geometry.grips(edges[1:-1])
         for index, handle in enumerate(self.handles):
-            handle.setVisible(not view.tensor)
+            handle.setVisible(not view.tensor and view.cards[handle.index + 1].leader is None)
             handle.set_look(self._theme)
             if view.tensor:
                 continue

@@ -27,6 +27,8 @@ class PlanStrip(QWidget):
     Signals:
         apply_wanted: The running session shall go over to the split that is shown.
         revert_wanted: The split that runs shall be shown again.
+        offer_wanted: The groups that the planner names shall be made.
+        rebalance_wanted: The split that follows from what was measured shall be shown.
         compare_wanted: Both splits shall answer the same question.
         context_wanted: So many tokens were chosen.
         change_wanted: A :class:`runtime.planning.plan.Change` was clicked.
@@ -35,6 +37,8 @@ class PlanStrip(QWidget):
 
     apply_wanted = Signal()
     revert_wanted = Signal()
+    rebalance_wanted = Signal()
+    offer_wanted = Signal()
     compare_wanted = Signal()
     context_wanted = Signal(int)
     change_wanted = Signal(object)
@@ -136,10 +140,24 @@ class PlanStrip(QWidget):
             )
         if len(view.unused) > 2:
             self._say(f"and {len(view.unused) - 2} more not used")
+        self._show_faster(view)
         if view.warning:
             self._say(view.warning)
         if self._words or self.buttons:
             self._offers.addStretch(1)
+
+    def _show_faster(self, view: StripView) -> None:
+        """What would be faster: other groups, or another split by what was measured."""
+        if view.offer_words:
+            self._say(view.offer_words)
+            share = self._offer("Share Layers", "offer_button")
+            share.setToolTip("Let these nodes share every layer of a stage")
+            share.clicked.connect(self.offer_wanted)
+        if view.rebalance_words:
+            self._say(view.rebalance_words)
+            rebalance = self._offer("Rebalance", "rebalance_button")
+            rebalance.setToolTip("Show this split; the session goes over to it when you apply it")
+            rebalance.clicked.connect(self.rebalance_wanted)
 
     def _show_pending(self, view: StripView) -> None:
         """A split that is not the one that runs: apply it, compare it, or go back."""
@@ -188,4 +206,12 @@ class PlanStrip(QWidget):
 
 
 def _offers(view: StripView) -> tuple[object, ...]:
-    return view.changes, view.unused, view.warning, view.edited, view.apply_words
+    return (
+        view.changes,
+        view.unused,
+        view.warning,
+        view.edited,
+        view.apply_words,
+        view.rebalance_words,
+        view.offer_words,
+    )

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gui.arrangement import Arrangement
     from gui.preview import Preview
     from gui.session import SessionState
+    from runtime.cluster.messages import MeasuredStage, RunMeasured
     from runtime.models.layout import ModelLayout
     from runtime.planning.plan import Change, Goal, Plan, UnusedNode
     from runtime.planning.resplit import Move
@@ -53,6 +54,10 @@ class StripView:
     """Another split is shown than the one that runs."""
     apply_words: str = ""
     """What applying it would take; empty while it cannot be."""
+    offer_words: str = ""
+    """Tensor groups that would be faster; empty if there are none."""
+    rebalance_words: str = ""
+    """What the split that follows from the run gains; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,7 @@ def strip_view(
     if preview is None or layout is None or not preview.shares:
         return StripView()
     plan = session.plan if session.active and session.plan and not edited else preview.shown
+    run = session.run if session.can_change else None
     context = arrangement.context_tokens or default_context_tokens(layout)
     contexts = sorted(
         {*(count for count in _CONTEXTS if count <= layout.context_tokens), layout.context_tokens, context}
@@ -84,15 +90,17 @@ def strip_view(
     refused = preview.verdict if isinstance(preview.verdict, Refusal) and (edited or not session.active) else None
     return StripView(
         speeds=_speeds(plan, measured),
-        tooltip=_tooltip(plan, measured),
+        tooltip=_tooltip(plan, measured, run if not edited else None),
         contexts=tuple(contexts),
         context_tokens=context,
         changes=refused.changes if refused else (),
         unused=() if session.active or refused else arrangement.unused,
         warning=(plan.warning or "") if plan else "",
+        offer_words="" if refused or arrangement.offer is None else f"Faster with {arrangement.offer.words}",
         locked=session.active,
         edited=edited,
         apply_words=move_words(move) if move is not None else "",
+        rebalance_words=run.words if run is not None and run.proposal is not None and not edited else "",
     )
 
 
@@ -143,10 +151,11 @@ def _gain(plan: Plan, measured: Measured | None) -> float | None:
     return gain if abs(gain) >= _SEEN_GAIN else None
 
 
-def _tooltip(plan: Plan | None, measured: Measured | None) -> str:
+def _tooltip(plan: Plan | None, measured: Measured | None, run: RunMeasured | None) -> str:
     if plan is None:
         return ""
-    lines = ["Predicted:"]
+    lines = [_run_words(stage) for stage in run.stages] if run is not None else []
+    lines.append("Predicted:")
     for stage in plan.stages:
         names = " + ".join(rank.node_name for rank in stage.ranks)
         lines.append(f"{names}: {seconds_words_fine(stage.decode_seconds)} a token, {_SOURCES[stage.source]}")
@@ -154,6 +163,13 @@ def _tooltip(plan: Plan | None, measured: Measured | None) -> str:
         split = " | ".join(str(stage.layer_count) for stage in measured.plan.stages)
         lines.append(f"Measured with {split}: {rate_words(measured.tokens_per_second)} in one chat")
     return "\n".join(lines)
+
+
+def _run_words(stage: MeasuredStage) -> str:
+    names, predicted = " + ".join(stage.node_names), seconds_words_fine(stage.predicted_seconds)
+    if stage.measured_seconds is None:
+        return f"{names}: not measured yet, predicted {predicted} a token"
+    return f"{names}: measured {seconds_words_fine(stage.measured_seconds)} a token, predicted {predicted}"
 
 
 def seconds_words_fine(seconds: float) -> str:

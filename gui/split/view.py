@@ -49,7 +49,7 @@ def editor_view(
     """The editor for a split and the state of the session."""
     tensor = preview.mode == "tensor"
     locked = locked_words(session) or (LOCKED_TENSOR if tensor else None)
-    counts = tuple(share.layer_count for share in preview.shares)
+    counts = tuple(share.own_count if not tensor else share.layer_count for share in preview.shares)
     return EditorView(
         layer_count=layer_count,
         counts=counts,
@@ -69,6 +69,7 @@ def _cards(
     shares = preview.shares
     part = [share.node for share in shares if share.layer_count or tensor]
     following = {node.node_id: after for node, after in pairwise(part)}
+    places = {share.node.node_id: place for place, share in enumerate(shares)}
     cards = []
     for index, share in enumerate(shares):
         card = card_view(share, session, tensor=tensor)
@@ -79,6 +80,8 @@ def _cards(
                 link=link_words(links, share.node.node_id, after.node_id, after.name) if after is not None else "",
                 is_first=index == 0,
                 is_last=index == len(shares) - 1,
+                in_group=bool(share.group) and not tensor,
+                leader=places.get(share.leader_id) if not tensor else None,
                 is_out=not share.layer_count and not tensor,
                 needed_words="A model needs one node at least" if len(part) < 2 and share.layer_count else "",
                 locked=locked,

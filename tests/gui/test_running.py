@@ -170,3 +170,19 @@ def test_a_session_that_outlived_its_window_is_found_with_its_text(qtbot, window
         assert counts(window) == (5, 18, 7)
         assert window.chat.answering
         assert window.chat.exchanges[0].question == "Tell me a story"
+
+
+def test_the_split_that_follows_from_a_run_is_shown_and_then_applied(running, qtbot):
+    store = running.store
+    then = samples.plan_over(store.layout, [known.resources for known in store.nodes], (3, 24, 3))
+    running.receive(samples.run_measured(store.session.plan))
+    assert store.strip_view.rebalance_words == ""
+    assert "Virtual B: measured" in store.strip_view.tooltip
+    running.receive(samples.run_measured(store.session.plan, then))
+    assert store.strip_view.rebalance_words.endswith("instead of 31.0: 23% more.")
+    press(running, "rebalance_button")
+    assert counts(running) == (3, 24, 3)
+    assert store.strip_view.rebalance_words == ""
+    with qtbot.waitSignal(running.resplit_wanted) as wanted:
+        press(running, "apply_button")
+    assert [stage.layer_count for stage in wanted.args[0].stages] == [3, 24, 3]

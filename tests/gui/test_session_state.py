@@ -63,6 +63,14 @@ def test_a_failure_ends_the_session_and_stays_known(loading):
     assert received(over, Ended()).failure == failure
 
 
+def test_what_a_run_measured_is_known_until_another_plan_runs(loading):
+    run = samples.run_measured(PLAN)
+    assert received(loading, run) is loading
+    running = received(received(loading, samples.ready(PLAN)), run)
+    assert running.run == run
+    assert received(running, samples.ready(PLAN)).run is None
+
+
 def test_messages_about_answers_change_nothing(loading):
     assert received(loading, Text("1", "hello", (1,))) is loading
 
