@@ -148,7 +148,8 @@ class Header(QWidget):
         for name, segment in self.mode.segments.items():
             locked = "Stop to change the mode" if store.session.active else None
             segment.setEnabled(locked is None)
-            tip = f"{_MODE_TIPS[name]}. {refusal}" if name == "tensor" and refusal else _MODE_TIPS[name]
+            more = " ".join(filter(None, (refusal, store.tensor_words))) if name == "tensor" else ""
+            tip = f"{_MODE_TIPS[name]}. {more}" if more else _MODE_TIPS[name]
             segment.setToolTip(locked or tip)
             segment.setAccessibleDescription(locked or tip)
 

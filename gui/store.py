@@ -19,6 +19,7 @@ from gui.split.model import Split, even
 from gui.split.strip_view import Measured, StripView, strip_view
 from gui.split.view import EditorView, editor_view
 from runtime.cluster.messages import Finished, Ready
+from runtime.planning.refusals import tensor_sizes_words
 from runtime.planning.resplit import Move, move_between, same_split
 
 if TYPE_CHECKING:
@@ -217,6 +218,13 @@ class Store(Arranger):
             asked = make_preview(self.layout, self._resources(), self.split, "tensor", setting)
             self._tensor_answer = (question, asked.refusal)
         return self._tensor_answer[1]
+
+    @property
+    def tensor_words(self) -> str:
+        """Over how many of these nodes tensor mode works, and why not over others."""
+        if self.layout is None or len(self.nodes) < 2:
+            return ""
+        return tensor_sizes_words(self.layout, len(self.nodes))
 
     # Inside -------------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from runtime.planning.places import Pins, PlanNode
 
 MOST_CONTEXT_TOKENS = 100_000_000
+_MOST_REASONS = 4
+"""So many are said in one sentence."""
 
 
 def refuse_inputs(layout: ModelLayout, nodes: Sequence[PlanNode], context: int, pins: Pins) -> Refusal | None:
@@ -92,9 +94,10 @@ def tensor_sizes_words(layout: ModelLayout, most: int) -> str:
     reasons = {size.nodes: size.refusal for size in sizes if size.refusal}
     if not works:
         return f"Tensor mode does not work: {next(iter(reasons.values()), 'there is only one node')}."
-    words = f"Tensor mode works over {_or(works)} nodes"
-    not_over = "; ".join(f"not over {nodes}: {reason}" for nodes, reason in reasons.items())
-    return f"{words}; {not_over}." if not_over else f"{words}."
+    said = [f"not over {nodes}: {reason}" for nodes, reason in list(reasons.items())[:_MOST_REASONS]]
+    if len(reasons) > len(said):
+        said.append(f"{len(reasons) - len(said)} other numbers do not divide either")
+    return "; ".join([f"Tensor mode works over {_or(works)} nodes", *said]) + "."
 
 
 def _or(words: Sequence[str]) -> str:

@@ -91,3 +91,8 @@ def test_the_window_offers_it_as_a_button_and_in_the_menu_of_a_card(window):
     assert window.store.arrangement.groups == ()
     window.editor.cards[0].menu().actions()[-1].trigger()
     assert len(window.store.arrangement.groups) == 1
+
+
+def test_the_tensor_button_says_over_how_many_nodes_it_works_and_why_not_over_others(demo_window):
+    tip = demo_window.header.mode.segments["tensor"].toolTip()
+    assert tip.endswith("Tensor mode works over 3 nodes; not over 2: 9 attention heads, which 2 nodes cannot share.")
