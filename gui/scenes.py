@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from discovery.local_network import Verdict
 from gui import samples
+from gui.formatting import GIB
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -205,7 +206,7 @@ def rebalancing(window: Window) -> None:
 def group_offered(window: Window) -> None:
     """The fastest chat, and the group that would be faster still."""
     nodes, links = samples.like_nodes()
-    window.show_layout(samples.of_layers(61, int(1.1 * samples.GIB)))
+    window.show_layout(samples.of_layers(61, int(1.1 * GIB)))
     window.show_nodes(nodes)
     window.store.set_links(links)
     window.store.choose_goal("chat")

@@ -5,12 +5,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from gui import samples
+from gui.formatting import GIB
 from gui.store import Store
 
 
 def show_like_nodes(store):
     nodes, links = samples.like_nodes()
-    store.set_layout(samples.of_layers(61, int(1.1 * samples.GIB)))
+    store.set_layout(samples.of_layers(61, int(1.1 * GIB)))
     store.set_nodes(nodes)
     store.set_links(links)
 
