@@ -158,10 +158,8 @@ def received(state: SessionState, message: ServerMessage, now_seconds: float = 0
             return replace(state, change=None, progress=())
         case Serving() if state.active:
             return replace(state, serving=message)
-        case Failed():
-            return SessionState(failure=message)
-        case Ended():
-            return SessionState(failure=state.failure)
+        case Failed() | Ended():
+            return SessionState(failure=message if isinstance(message, Failed) else state.failure)
         case _:
             return state
 
