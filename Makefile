@@ -60,7 +60,7 @@ format: setup
 lock:
 	@sh packaging/bootstrap.sh lock $(LOCK_ARGS)
 
-app:
+app: setup
 	@sh packaging/bootstrap.sh app
 	@$(BIN)/python packaging/try_app.py
 
