@@ -137,8 +137,7 @@ class ByteServer:
             if isinstance(request, OpenModel):
                 copies = self._library.copies(request.name, request.revision) if request.revision else []
                 parts = model_parts(copies[0].manifest) if copies else {}
-                body = msgspec.json.encode(copies[0].manifest) if copies else None
-                _answer(connection, body)
+                _answer(connection, _manifest(copies, request))
             elif isinstance(request, ReadSmall):
                 _answer(connection, _small(copies, request.name))
             else:
@@ -177,6 +176,12 @@ def _everywhere(port: int) -> socket.socket:
     if socket.has_dualstack_ipv6():
         return socket.create_server((EVERYWHERE, port), family=socket.AF_INET6, dualstack_ipv6=True)
     return socket.create_server(("0.0.0.0", port))  # noqa: S104  every caller is checked
+
+
+def _manifest(copies: list[Copy], request: OpenModel) -> bytes | None:
+    if not copies:
+        return None
+    return msgspec.json.encode(copies[0].manifest) if request.with_manifest else b""
 
 
 def _small(copies: list[Copy], name: str) -> bytes | None:

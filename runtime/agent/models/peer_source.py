@@ -12,6 +12,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
+import msgspec
+
 from runtime.agent.models.silence import Watchman
 from runtime.agent.models.wire import (
     MAX_MANIFEST_BYTES,
@@ -103,7 +105,7 @@ class PeerSource:
         """The model's manifest as the peer has it, checked."""
 
         def ask() -> Manifest:
-            line, text = self._connect()
+            line, text = self._connect(self._model)
             self._idle.put(line)
             manifest = decode_manifest(text, self.name)
             if manifest.revision != self._model.revision:
@@ -171,7 +173,7 @@ class PeerSource:
         try:
             return self._idle.get_nowait()
         except queue.Empty:
-            return self._connect()[0]
+            return self._connect(msgspec.structs.replace(self._model, with_manifest=False))[0]
 
     def _ask(self, request: AnyRequest, limit_bytes: int) -> tuple[Answer, bytearray]:
         line = self._connected()
@@ -196,8 +198,8 @@ class PeerSource:
             raise SourceError(f"{self.name} sends more than was asked for.")
         return answer
 
-    def _connect(self) -> tuple[_Idle, bytes]:
-        """A connection on which the model is open, and the manifest that came with that."""
+    def _connect(self, model: OpenModel) -> tuple[_Idle, bytes]:
+        """A connection on which the model is open, and the manifest if that was wanted."""
         plain = socket.create_connection((self._place.host, self._place.port), timeout=_CONNECT_SECONDS)
         try:
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -207,7 +209,7 @@ class PeerSource:
             raise
         try:
             connection.settimeout(_SILENCE_SECONDS)
-            send_message(connection, self._model)
+            send_message(connection, model)
             answer, text = self._receive(connection, MAX_MANIFEST_BYTES)
         except BaseException:
             connection.close()

@@ -32,10 +32,12 @@ class Request(msgspec.Struct, frozen=True, tag_field="type"):
 
 
 class OpenModel(Request, frozen=True, tag="open"):
-    """The model of everything after it; answered by its manifest in JSON."""
+    """The model of everything after it; answered by its manifest in JSON, if that is wanted."""
 
     name: _Name
     revision: _Name
+    with_manifest: bool = True
+    """A model of many experts has one of megabytes, which only the first of several connections needs."""
 
 
 class ReadChunk(Request, frozen=True, tag="chunk"):
