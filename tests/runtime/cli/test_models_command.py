@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from runtime.models.favourites import Favourites
 from runtime.models.manifest import folder_manifest
 from runtime.models.part_files import FullFolder, SplitFolder
 from runtime.models.parts import model_parts, stage_parts
@@ -59,25 +60,21 @@ def test_fetch_list_and_delete(environment, tmp_path):
     (listed,) = json.loads(pomona(environment, "--json").stdout)
     assert (listed["repository"], listed["layers_held"], listed["layer_count"]) == (REPOSITORY, 5, 12)
     assert listed["is_ours"]
-    assert "5 of 12 layers" in pomona(environment, "--only-here").stdout
+    for name in ("someone/Wanted", REPOSITORY):
+        Favourites(tmp_path / "home").add(name)
+    first, here, wanted, _empty, disk = pomona(environment, "--only-here").stdout.splitlines()
+    assert first.startswith(f"{REPOSITORY}, a favourite: 12 layers, ")
+    assert "any split in stages; tensor mode over 2, 4 nodes" in first
+    assert here.split("  ")[2].startswith("this machine")
+    assert "5 of 12 layers" in here
+    assert wanted == "someone/Wanted, a favourite: on no node in reach"
+    assert disk.startswith("this machine: 0.00 GB of models, ")
+    assert pomona(environment, "favourite", "someone/Wanted", "--remove").returncode == 0
+    assert Favourites(tmp_path / "home").all() == (REPOSITORY,)
     assert "GB are free again" in pomona(environment, "rm", REPOSITORY).stdout
     refused = pomona(environment, "rm", REPOSITORY)
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
     assert list((tmp_path / "home" / "models").iterdir()) == []
-
-
-def test_favourites_come_first_and_stay_listed_when_they_are_nowhere(environment, folder):
-    assert pomona(environment, "favourite", "someone/Wanted").returncode == 0
-    assert pomona(environment, "favourite", REPOSITORY).returncode == 0
-    assert pomona(environment, "fetch", REPOSITORY).returncode == 0
-    first, *_rest, wanted, _empty, disk = pomona(environment).stdout.splitlines()
-    assert first.startswith(f"{REPOSITORY}, a favourite: 12 layers, ")
-    assert "any split in stages; tensor mode over 2, 4 nodes" in first
-    assert wanted == "someone/Wanted, a favourite: on no node in reach"
-    assert disk.startswith("this machine: 0.00 GB of models, ")
-    assert pomona(environment, "favourite", "someone/Wanted", "--remove").returncode == 0
-    refused = pomona(environment, "favourite", "someone/Wanted", "--remove")
-    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
 
 
 def test_the_layout_of_a_model_on_the_hub_reads_no_weights(environment, hub, folder):
