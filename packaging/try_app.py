@@ -78,7 +78,8 @@ def main() -> int:
     found = try_app(program)
     folder = program.parents[2] if sys.platform == "darwin" else program.parent
     sys.stdout.write(
-        f"Size: {tree_bytes(folder) / 1e6:.0f} MB. Window after {found['window_seconds']} s; answer after "
+        f"Size: {tree_bytes(folder) / 1e6:.0f} MB. Window after {found['window_seconds']} s "
+        f"({found['window_cpu_seconds']} s of CPU); answer after "
         f"{found['answer_seconds']} s, the demo model's making included: {found['answer']}\n"
     )
     return 0
