@@ -48,6 +48,7 @@ bench: setup
 	$(BIN)/python -m tests.bench.planning
 	$(BIN)/python -m tests.bench.truth
 	$(BIN)/python -m tests.bench.layout
+	$(BIN)/python -m tests.bench.live_updates
 	$(BIN)/python -m tests.bench.peer_copy
 	$(BIN)/python -m tests.bench.loop
 	$(BIN)/python -m tests.bench.over_http

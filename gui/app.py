@@ -18,6 +18,7 @@ from gui.runner import sentence
 from gui.self_test import SelfTest
 from gui.theme import interface_font, load_fonts
 from gui.window import Window
+from runtime.app_nap import stay_responsive
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,6 +39,7 @@ def run_window(home: Path, model_folder: Path | None, *, ask_before_close: bool 
         ask_before_close: Whether closing asks while a session runs.
         self_test: Whether the window is used by itself, once; the exit status then says whether there was an answer.
     """
+    stay_responsive()
     app = make_application(sys.argv[:1])
     appearance = Appearance()
     window = Window(appearance, ask_before_close=ask_before_close)

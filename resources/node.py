@@ -44,6 +44,32 @@ class Calibration(msgspec.Struct, frozen=True):
     """What a layer takes beside reading its weights: starting its operations."""
 
 
+class MemoryParts(msgspec.Struct, frozen=True):
+    """Where a node's memory is now; the parts add up to its total."""
+
+    others_bytes: Count
+    """What other programs and the system have."""
+    weight_bytes: Count
+    """What Pomona's workers hold for weights."""
+    kv_bytes: Count
+    """In their caches."""
+    overhead_bytes: Count
+    """The rest of the workers' physical footprint: their programs and what they compute with."""
+    free_bytes: Count
+
+    @property
+    def ours_bytes(self) -> int:
+        return self.weight_bytes + self.kv_bytes + self.overhead_bytes
+
+
+class LastSleep(msgspec.Struct, frozen=True):
+    """When a node slept last while its agent ran."""
+
+    began_at: float
+    """Seconds since 1970 by its own clock, a second more or less."""
+    seconds: Annotated[float, msgspec.Meta(ge=0)]
+
+
 class NodeResources(msgspec.Struct, frozen=True):
     """One snapshot of a node. None is unknown, or not to be had on that machine."""
 
@@ -53,7 +79,7 @@ class NodeResources(msgspec.Struct, frozen=True):
     memory_total_bytes: int
     """Physical memory, or the budget of a virtual node."""
     memory_available_bytes: int
-    """What a model may take now without pushing other programs out; at most the total."""
+    """What one more model may take now without pushing other programs out, and within every limit."""
     virtual: bool
     """True for a second agent on the same machine, with a budget of its own."""
     versions: Versions
@@ -64,12 +90,21 @@ class NodeResources(msgspec.Struct, frozen=True):
     """Apple's specification, of which 70% to 90% is reached, or what was reached here."""
     gpu_memory_limit_bytes: Count | None = None
     """What Metal lets the GPU use before it pages."""
+    memory: MemoryParts | None = None
+    memory_cap_bytes: Count | None = None
+    """What Pomona may use at most."""
+    memory_cap_is_chosen: bool = False
+    """A person has said so; otherwise it follows from the total, and from whether someone sits there."""
+    someone_sits_here: bool | None = None
+    """Whether its keyboard or mouse was used within the last hours."""
     memory_pressure: MemoryPressure | None = None
     swap_total_bytes: Count | None = None
     swap_used_bytes: Count | None = None
     disk_total_bytes: Count | None = None
     disk_free_bytes: Count | None = None
     """Where models are kept, rounded down to 64 MiB."""
+    cpu_load: Share | None = None
+    """Of all cores together."""
     gpu_load: Share | None = None
     gpu_power_watts: float | None = None
     gpu_temperature_celsius: float | None = None
@@ -79,3 +114,4 @@ class NodeResources(msgspec.Struct, frozen=True):
     low_power_mode: bool | None = None
     battery: Battery | None = None
     calibration: Calibration | None = None
+    last_sleep: LastSleep | None = None

@@ -15,9 +15,9 @@ import psutil
 
 from resources.chips import table_bandwidth
 from resources.linux import swap_from_meminfo
-from resources.model_memory import mac_memory_for_model
+from resources.memory_parts import NO_WORKERS, WorkersMemory, default_cap, for_a_model, memory_parts
 from resources.monitor import Reading
-from resources.node import Battery, NodeResources, Versions
+from resources.node import BandwidthSource, Battery, Calibration, LastSleep, NodeResources, Versions
 from resources.parse import UNKNOWN, UNKNOWN_CHIP, chip_from_cpuinfo
 from resources.survey import MacFacts, ask_facts
 
@@ -27,6 +27,8 @@ DISK_STEP_BYTES = 64 << 20
 _CPUINFO = Path("/proc/cpuinfo")
 _MEMINFO = Path("/proc/meminfo")
 _MAX_PROC_BYTES = 64 * 1024
+_AWAY_SECONDS = 4 * 3600.0
+"""Whoever has not touched a machine for so long does not work on it today."""
 _log = logging.getLogger(__name__)
 
 _NOTHING_READ = Reading()
@@ -44,6 +46,21 @@ class Machine:
     gpu_cores: int | None = None
     gpu_memory_limit_bytes: int | None = None
     """What Metal lets the GPU use, or what someone has set where Metal does not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFacts:
+    """What an agent knows of its node beside what the system says."""
+
+    workers: WorkersMemory = NO_WORKERS
+    chosen_cap_bytes: int | None = None
+    """What a person has said that Pomona may use at most."""
+    calibration: Calibration | None = None
+    last_sleep: LastSleep | None = None
+    cpu_load: float | None = None
+
+
+_NOTHING_KNOWN = AgentFacts()
 
 
 def probe_machine() -> Machine:
@@ -73,7 +90,9 @@ def snapshot(
     name: str,
     budget_bytes: int | None = None,
     reading: Reading = _NOTHING_READ,
+    *,
     models_folder: Path | None = None,
+    known: AgentFacts = _NOTHING_KNOWN,
 ) -> NodeResources:
     """This node now; takes well under a millisecond and starts no process.
 
@@ -84,7 +103,11 @@ def snapshot(
     if budget_bytes is not None and budget_bytes < 1:
         raise ValueError(f"a memory budget of {budget_bytes} bytes")
     total = machine.memory_bytes if budget_bytes is None else min(budget_bytes, machine.memory_bytes)
-    bandwidth = table_bandwidth(machine.chip, machine.gpu_cores, machine.memory_bytes)
+    parts = memory_parts(total, _unused_bytes(machine, reading), known.workers)
+    sits = None if reading.power.idle_seconds is None else reading.power.idle_seconds < _AWAY_SECONDS
+    usual = total if budget_bytes is not None else default_cap(total, someone_sits_here=bool(sits))
+    cap = usual if known.chosen_cap_bytes is None else min(known.chosen_cap_bytes, total)
+    bandwidth, source = _bandwidth(machine, known.calibration)
     swap = reading.memory.swap or swap_from_meminfo(_start_of(_MEMINFO))
     disk_total_bytes, disk_free_bytes = _disk(models_folder or Path.home())
     return NodeResources(
@@ -92,19 +115,24 @@ def snapshot(
         name=name,
         chip=machine.chip,
         memory_total_bytes=total,
-        memory_available_bytes=min(_available_bytes(machine, reading), total),
+        memory_available_bytes=for_a_model(parts, machine.gpu_memory_limit_bytes, cap),
         virtual=budget_bytes is not None,
         versions=machine.versions,
         cpu_cores=machine.cpu_cores,
         gpu_cores=machine.gpu_cores,
         memory_bandwidth_bytes_per_second=bandwidth,
-        memory_bandwidth_source=None if bandwidth is None else "table",
+        memory_bandwidth_source=source,
         gpu_memory_limit_bytes=machine.gpu_memory_limit_bytes,
+        memory=parts,
+        memory_cap_bytes=cap,
+        memory_cap_is_chosen=known.chosen_cap_bytes is not None,
+        someone_sits_here=sits,
         memory_pressure=reading.memory.pressure,
         swap_total_bytes=swap.total_bytes if swap is not None else None,
         swap_used_bytes=swap.used_bytes if swap is not None else None,
         disk_total_bytes=disk_total_bytes,
         disk_free_bytes=disk_free_bytes,
+        cpu_load=known.cpu_load,
         gpu_load=reading.gpu.load,
         gpu_power_watts=reading.sensors.gpu_power_watts,
         gpu_temperature_celsius=reading.sensors.gpu_temperature_celsius,
@@ -112,15 +140,27 @@ def snapshot(
         thermal_warning=reading.power.thermal_warning,
         low_power_mode=reading.power.low_power_mode,
         battery=reading.power.battery or _battery(),
+        calibration=known.calibration,
+        last_sleep=known.last_sleep,
     )
 
 
-def _available_bytes(machine: Machine, reading: Reading) -> int:
+def _unused_bytes(machine: Machine, reading: Reading) -> int:
+    """What nobody has, as the kernel counts."""
     if reading.memory.pages is not None:
-        return mac_memory_for_model(machine.memory_bytes, reading.memory.pages, machine.gpu_memory_limit_bytes)
+        return max(machine.memory_bytes - reading.memory.pages.used_bytes, 0)
     available: int = psutil.virtual_memory().available  # on Linux the kernel's own MemAvailable
-    limit = machine.gpu_memory_limit_bytes
-    return available if limit is None else min(available, limit)
+    return available
+
+
+def _bandwidth(machine: Machine, calibration: Calibration | None) -> tuple[int | None, BandwidthSource | None]:
+    """Bytes per second and where they are from: what a maker specifies, or the fastest that was measured here."""
+    specified = table_bandwidth(machine.chip, machine.gpu_cores, machine.memory_bytes)
+    if specified is not None:
+        return specified, "table"
+    if calibration is not None and calibration.weight_bytes_per_second:
+        return max(calibration.weight_bytes_per_second.values()), "measured"
+    return None, None
 
 
 def _disk(folder: Path) -> tuple[int | None, int | None]:

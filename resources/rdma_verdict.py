@@ -7,7 +7,9 @@ with Thunderbolt 4 lists ``rdma_`` devices on macOS 26 all the same (exo issue 1
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,8 +43,29 @@ class RdmaFacts:
     """Of the port with the cable."""
 
 
-@dataclass(frozen=True, slots=True)
-class RdmaVerdict:
+class Cable(msgspec.Struct, frozen=True):
+    """A Thunderbolt port with Macs on its other end."""
+
+    domain_id: Annotated[str, msgspec.Meta(max_length=80)]
+    peer_domain_ids: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=80)], ...], msgspec.Meta(max_length=16)]
+    """The domain ids of those Macs' own ports."""
+    rdma_active: bool | None = None
+
+
+class Thunderbolt(msgspec.Struct, frozen=True):
+    """What a node says of its Thunderbolt; None is unknown."""
+
+    is_version_5: bool | None = None
+    macos: tuple[int, ...] | None = None
+    rdma_enabled: bool | None = None
+    cables: Annotated[tuple[Cable, ...], msgspec.Meta(max_length=16)] = ()
+
+    def facts(self, name: str, cable: Cable) -> RdmaFacts:
+        """Of the Mac called ``name`` and one of its cables."""
+        return RdmaFacts(name, self.is_version_5, self.macos, self.rdma_enabled, cable.rdma_active)
+
+
+class RdmaVerdict(msgspec.Struct, frozen=True):
     """``possible`` is None if nothing is known to be missing but something is unknown."""
 
     possible: bool | None
@@ -60,6 +83,15 @@ def has_thunderbolt_5(chip: str, ports: Iterable[ThunderboltPort]) -> bool | Non
         return True
     if chip in _WITHOUT or False in said:
         return False
+    return None
+
+
+def verdict_over_cable(here: tuple[str, Thunderbolt], there: tuple[str, Thunderbolt]) -> RdmaVerdict | None:
+    """The verdict on two Macs, each with its name; None if no cable joins them, as far as they say."""
+    for near in here[1].cables:
+        for far in there[1].cables:
+            if far.domain_id in near.peer_domain_ids or near.domain_id in far.peer_domain_ids:
+                return rdma_verdict(here[1].facts(here[0], near), there[1].facts(there[0], far))
     return None
 
 

@@ -24,10 +24,15 @@ from resources.mac.memory import (
     swap_from_sysctl,
 )
 from resources.mac.network import Port, Service, ports_from_networksetup, services_from_networksetup
-from resources.mac.power import battery_from_pmset, settings_from_pmset, thermal_from_pmset
+from resources.mac.power import (
+    battery_from_pmset,
+    idle_seconds_from_ioreg,
+    settings_from_pmset,
+    thermal_from_pmset,
+)
 from resources.mac.system import SYSCTL_NAMES, MacSystem, macos_version, system_from_sysctl
 from resources.mac.thunderbolt import ThunderboltPort, thunderbolt_ports
-from resources.rdma_verdict import RdmaFacts, has_thunderbolt_5
+from resources.rdma_verdict import Cable, Thunderbolt, has_thunderbolt_5
 
 if TYPE_CHECKING:
     from resources.node import Battery, MemoryPressure
@@ -45,6 +50,7 @@ MEMORY = Command(("sysctl", *MEMORY_SYSCTL_NAMES), any_status=True)
 THERMAL = Command(("pmset", "-g", "therm"))
 BATTERY = Command(("pmset", "-g", "batt"))
 SETTINGS = Command(("pmset", "-g"))
+IDLE = Command(("ioreg", "-r", "-d", "1", "-c", "IOHIDSystem"))
 MACMON = Command(("macmon", "pipe", "-s", "1", "-i", "500"), limit_seconds=4)
 PORTS = Command(("networksetup", "-listallhardwareports"), limit_seconds=5)
 SERVICES = Command(("networksetup", "-listnetworkserviceorder"), limit_seconds=5)
@@ -79,6 +85,8 @@ class MacPower:
     thermal_warning: bool | None = None
     low_power_mode: bool | None = None
     battery: Battery | None = None
+    idle_seconds: float | None = None
+    """Since someone last touched keyboard, mouse or trackpad."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +102,21 @@ class MacLinks:
     rdma_port_active: dict[str, bool] = field(default_factory=dict)
     """By device: ``rdma_en2``."""
 
-    def rdma_facts(self, name: str, chip: str, receptacle: int | None) -> RdmaFacts:
-        """What :func:`resources.rdma_verdict.rdma_verdict` wants to know of this Mac and its port ``receptacle``."""
-        devices = {port.thunderbolt_port: port.device for port in self.ports}
-        device = devices.get(receptacle) if receptacle is not None else None
-        return RdmaFacts(
-            name=name,
-            thunderbolt_5=has_thunderbolt_5(chip, self.thunderbolt),
-            macos=self.macos,
-            enabled=self.rdma_enabled,
-            port_active=self.rdma_port_active.get(f"rdma_{device}"),
-        )
+    def thunderbolt_of(self, chip: str) -> Thunderbolt:
+        """What :func:`resources.rdma_verdict.verdict_over_cable` wants to know of this Mac."""
+        devices: dict[int | None, str] = {
+            port.thunderbolt_port: port.device for port in self.ports if port.thunderbolt_port is not None
+        }
+        cables = [
+            Cable(
+                port.domain_id,
+                tuple(peer.domain_id for peer in port.peers),
+                self.rdma_port_active.get(f"rdma_{devices.get(port.receptacle)}"),
+            )
+            for port in self.thunderbolt
+            if port.domain_id is not None and port.peers
+        ]
+        return Thunderbolt(has_thunderbolt_5(chip, self.thunderbolt), self.macos, self.rdma_enabled, tuple(cables))
 
 
 async def ask_facts(run: Run = run_command) -> MacFacts:
@@ -134,12 +146,13 @@ async def ask_sensors(run: Run = run_command) -> Sensors:
 
 async def ask_power(run: Run = run_command) -> MacPower:
     """Heat, battery, settings."""
-    thermal, battery, settings = await _all(run, THERMAL, BATTERY, SETTINGS)
+    thermal, battery, settings, idle = await _all(run, THERMAL, BATTERY, SETTINGS, IDLE)
     heat = thermal_from_pmset(thermal)
     return MacPower(
         thermal_warning=heat.warning if heat is not None else None,
         low_power_mode=settings_from_pmset(settings).low_power_mode,
         battery=battery_from_pmset(battery),
+        idle_seconds=idle_seconds_from_ioreg(idle),
     )
 
 

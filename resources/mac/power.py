@@ -73,6 +73,12 @@ def battery_from_pmset(output: str) -> Battery | None:
     return Battery(percent=percent, on_mains=source[1] == "AC Power")
 
 
+def idle_seconds_from_ioreg(output: str) -> float | None:
+    """``ioreg -r -d 1 -c IOHIDSystem``: how long nobody has touched keyboard, mouse or trackpad, in nanoseconds."""
+    idle = whole(r'"HIDIdleTime"\s*=\s*([0-9]+)\s*$', output)
+    return idle / 1e9 if idle is not None else None
+
+
 def settings_from_pmset(output: str) -> PowerSettings:
     """``pmset -g``: names and numbers; ``sleep`` may be followed by who prevents it."""
     return PowerSettings(

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 import msgspec
 from aiohttp import WSMsgType
 
+from resources.footprint import footprint_bytes
+from resources.memory_parts import WorkersMemory
+from resources.memory_return import unused_bytes, watch_return
 from runtime.agent.messages import (
     AgentMessage,
     ControllerMessage,
@@ -26,7 +29,7 @@ from runtime.agent.messages import (
     encode,
 )
 from runtime.agent.worker_process import WorkerProcess
-from runtime.engine.orders import Rebuild
+from runtime.engine.orders import Loaded, Rebuild, StepStatistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,6 +60,8 @@ class Job:
         self._identity = identity
         self._log_folder = log_folder
         self._workers: dict[int, WorkerProcess] = {}
+        self._weight_bytes: dict[int, int] = {}
+        self._kv_bytes: dict[int, int] = {}
         self._waits: set[asyncio.Task[None]] = set()
         self._outgoing: asyncio.Queue[AgentMessage] = asyncio.Queue(_OUTGOING_LIMIT)
         self._let_go: set[int] = set()
@@ -73,6 +78,18 @@ class Job:
             await self._end_workers()
             sending.cancel()
             await asyncio.gather(sending, return_exceptions=True)
+
+    async def close(self) -> None:
+        """Break off: :meth:`serve` returns when the workers are gone."""
+        await self._socket.close()
+
+    @property
+    def memory(self) -> WorkersMemory:
+        """What its workers have now."""
+        footprints = [footprint_bytes(worker.pid) for worker in self._workers.values() if worker.is_running]
+        return WorkersMemory(
+            sum(filter(None, footprints)), sum(self._weight_bytes.values()), sum(self._kv_bytes.values())
+        )
 
     async def _obey(self, text: str) -> None:
         try:
@@ -93,8 +110,9 @@ class Job:
                     self._let_go.add(rank)
                     self._waits.add(asyncio.create_task(leaving.end(), name=f"end of rank {rank}"))
             case EndJob():
+                held_bytes, unused_before = self.memory.footprint_bytes, await unused_bytes()
                 await self._end_workers()
-                self._say(JobEnded())
+                self._say(JobEnded(await watch_return(held_bytes, unused_before) if held_bytes else None))
 
     async def _start(self, launch: Launch) -> None:
         if launch.rank in self._workers or len(self._workers) >= _RANK_LIMIT or self._ending:
@@ -109,6 +127,7 @@ class Job:
         rank = launch.rank
 
         def on_report(report: AnyReport) -> None:
+            self._count(rank, report)
             self._say(RankReport(rank, report))
 
         log_file = self._log_folder / f"{launch.job[:16]}-rank{rank}.log"
@@ -116,6 +135,15 @@ class Job:
         await worker.start()
         self._workers[rank] = worker
         self._waits.add(asyncio.create_task(self._wait(rank, worker), name=f"rank {rank}"))
+
+    def _count(self, rank: int, report: AnyReport) -> None:
+        match report:
+            case Loaded(held_bytes):
+                self._weight_bytes[rank] = held_bytes
+            case StepStatistics(kv_bytes=kv_bytes):
+                self._kv_bytes[rank] = kv_bytes
+            case _:
+                pass
 
     async def _order(self, worker: WorkerProcess, order: Connect | Rebuild) -> None:
         if isinstance(order, Rebuild):
@@ -144,6 +172,8 @@ class Job:
 
     async def _wait(self, rank: int, worker: WorkerProcess) -> None:
         status = await worker.wait()
+        self._weight_bytes.pop(rank, None)
+        self._kv_bytes.pop(rank, None)
         if not self._ending and rank not in self._let_go:
             self._say(RankExited(rank, status))
 

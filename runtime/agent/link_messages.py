@@ -17,6 +17,7 @@ INTERFACES_PATH = "/v1/links/interfaces"
 ECHO_PATH = "/v1/links/echo"
 BULK_PATH = "/v1/links/bulk"
 MEASURE_PATH = "/v1/links/measure"
+THUNDERBOLT_PATH = "/v1/links/thunderbolt"
 
 ECHO_BYTES = 8192
 """About one token's hidden state."""

@@ -6,6 +6,7 @@ Nothing is measured while a job runs here, and one measurement at a time: two wo
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ from aiohttp import WSMsgType, web
 from discovery.trust import Role
 from resources.interfaces import network_interfaces
 from resources.links import candidates, interface_with
+from resources.rdma_verdict import Thunderbolt
+from resources.survey import ask_links
 from runtime.agent.access import Route
 from runtime.agent.link_messages import (
     BULK_PATH,
@@ -22,6 +25,7 @@ from runtime.agent.link_messages import (
     ECHO_PATH,
     INTERFACES_PATH,
     MEASURE_PATH,
+    THUNDERBOLT_PATH,
     BulkReceived,
     MeasureLinks,
 )
@@ -41,16 +45,18 @@ _ECHO_WAIT_SECONDS = 5.0
 class LinkRoutes:
     """The routes, and what answers on them.
 
-    ``busy`` tells whether a job runs here, ``peer`` how to call a node if it is trusted.
+    ``busy`` tells whether a job runs here, ``peer`` how to call a node if it is trusted; ``chip`` is this node's.
     """
 
-    def __init__(self, busy: Callable[[], bool], peer: Callable[[str, int], Peer | None]) -> None:
+    def __init__(self, busy: Callable[[], bool], peer: Callable[[str, int], Peer | None], chip: str) -> None:
+        self._chip = chip
         self._busy = busy
         self._peer = peer
         self._measuring = asyncio.Lock()
         self._measured = asyncio.Lock()
         self.routes = (
             Route("GET", INTERFACES_PATH, Role.CONTROLLER, self.interfaces),
+            Route("GET", THUNDERBOLT_PATH, Role.CONTROLLER, self.thunderbolt),
             Route("POST", MEASURE_PATH, Role.CONTROLLER, self.measure),
             Route("GET", ECHO_PATH, Role.PEER, self.echo),
             Route("POST", BULK_PATH, Role.PEER, self.bulk),
@@ -59,6 +65,10 @@ class LinkRoutes:
     async def interfaces(self, _request: web.Request) -> web.StreamResponse:
         """What leads to other machines now."""
         return _json(await network_interfaces())
+
+    async def thunderbolt(self, _request: web.Request) -> web.StreamResponse:
+        """What cables lead to other Macs now; takes as long as the system's own report."""
+        return _json((await ask_links()).thunderbolt_of(self._chip) if sys.platform == "darwin" else Thunderbolt())
 
     async def echo(self, request: web.Request) -> web.StreamResponse:
         """Send back what comes."""

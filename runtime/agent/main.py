@@ -21,18 +21,18 @@ from discovery.address import DEFAULT_PORT
 from discovery.beacon import Beacon, NodeIdTaken
 from discovery.interfaces import lan_interfaces, loopback_interfaces
 from resources import starting
-from resources.calibration import StoredCalibrations, shared
 from resources.cpu_share import CpuShare
-from resources.monitor import Monitor
-from resources.probe import probe_machine, snapshot
+from resources.probe import probe_machine
 from runtime import owner
 from runtime.agent.folder import data_folder, open_home
 from runtime.agent.local import noted
 from runtime.agent.login_item import LoginItem, removed_with
 from runtime.agent.messages import AgentStarted
 from runtime.agent.models.service import ModelService
+from runtime.agent.node import AgentNode
 from runtime.agent.server import AgentServer, Reach, ServerOptions
 from runtime.agent.window_lock import window_is_open
+from runtime.app_nap import stay_responsive
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from discovery.home import Home
     from discovery.interfaces import LanInterface
-    from resources.node import NodeResources
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +70,7 @@ class AgentOptions:
 
 def run_agent(options: AgentOptions) -> int:
     """Serve until a signal, or the end of standard input for an owned agent. Raises :class:`PomonaError`."""
+    stay_responsive()
     if options.virtual_memory_bytes is None:
         asyncio.run(_serve(options, data_folder()))
         return 0
@@ -112,24 +112,22 @@ async def _serve(options: AgentOptions, folder: Path) -> None:
     name = options.name or identity.name
     machine = await asyncio.to_thread(probe_machine)
 
-    monitor = Monitor()
-    calibrations = StoredCalibrations(data_folder())  # of the machine, also for a virtual node
-
-    def resources() -> NodeResources:
-        found = snapshot(machine, identity.node_id, name, options.virtual_memory_bytes, monitor.latest())
-        calibration = calibrations.of_version(found.versions.mlx)
-        if calibration is not None and options.virtual_cpu_share is not None:
-            calibration = shared(calibration, options.virtual_cpu_share)
-        return msgspec.structs.replace(found, calibration=calibration)
+    node = AgentNode(
+        machine,
+        identity.node_id,
+        name,
+        folder,
+        data_folder(),  # of the machine, also for a virtual node
+        budget_bytes=options.virtual_memory_bytes,
+        cpu_share=options.virtual_cpu_share,
+    )
 
     async with AsyncExitStack() as stack:
-        if sys.platform == "darwin":  # elsewhere the kernel's own files tell all that is asked
-            monitor.start()
-            stack.push_async_callback(monitor.close)
+        await stack.enter_async_context(node.watched())
         models = ModelService(home)
         stack.callback(models.close)
         where = ServerOptions(_ports(options), options.reach)
-        server = AgentServer(home, where, resources, folder / "logs", models.routes)
+        server = AgentServer(home, where, node.resources, folder / "logs", (*node.routes, *models.routes))
         try:
             port = await server.start()
         except OSError as error:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from resources.memory_return import MemoryReturn  # msgspec resolves the annotation when it decodes
 from runtime.engine.orders import (  # msgspec resolves the annotations when it decodes
     AnyReport,
     Connect,
@@ -81,6 +82,9 @@ class JobRefused(JobMessage, frozen=True, tag="job_refused"):
 
 class JobEnded(JobMessage, frozen=True, tag="job_ended"):
     """No worker of the job is left on this node."""
+
+    memory: MemoryReturn | None = None
+    """What came back of what they held; None if there was none."""
 
 
 ControllerMessage = StartRank | OrderRank | EndRank | EndJob

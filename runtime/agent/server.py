@@ -17,6 +17,7 @@ from aiohttp.http import HttpProcessingError
 
 from discovery import tls
 from discovery.trust import Role
+from resources.memory_parts import NO_WORKERS, total
 from runtime.agent.access import Access, Route
 from runtime.agent.door import Door
 from runtime.agent.job import Job
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from discovery.home import Home
     from discovery.trust import Trusted
+    from resources.memory_parts import WorkersMemory
     from resources.node import NodeResources
 
 log = logging.getLogger(__name__)
@@ -56,13 +58,13 @@ class ServerOptions:
 
 
 class AgentServer:
-    """Serves the node of ``home``; ``resources`` is asked for each request that wants to know."""
+    """Serves the node of ``home``; ``resources`` is told what workers hold, and asked for each request."""
 
     def __init__(
         self,
         home: Home,
         options: ServerOptions,
-        resources: Callable[[], NodeResources],
+        resources: Callable[[WorkersMemory], NodeResources],
         log_folder: Path,
         routes: Sequence[Route] = (),
     ) -> None:
@@ -70,15 +72,15 @@ class AgentServer:
         self._options = options
         self._resources = resources
         self._log_folder = log_folder
-        self._jobs: dict[asyncio.Task[None], web.WebSocketResponse] = {}
+        self._jobs: dict[asyncio.Task[None], Job] = {}
         self._listens = asyncio.Lock()
         self._on_network = False
         self._port = 0
-        node = resources()
+        node = resources(NO_WORKERS)
         self._trust = TrustRoutes(home, node.name, node.versions.pomona, self._look_soon)
         self.routes = (
             *self._trust.routes,
-            *LinkRoutes(lambda: bool(self._jobs), self._peer).routes,
+            *LinkRoutes(lambda: bool(self._jobs), self._peer, node.chip).routes,
             Route("GET", NODE_PATH, Role.CONTROLLER, self._node),
             Route("GET", JOB_PATH, Role.CONTROLLER, self._job),
             *routes,
@@ -123,8 +125,8 @@ class AgentServer:
 
     async def close(self) -> None:
         """End every job and its workers, then stop listening."""
-        for task, socket in list(self._jobs.items()):
-            await socket.close()
+        for task, job in list(self._jobs.items()):
+            await job.close()
             await asyncio.wait({task})
         if self._following is not None:
             self._following.cancel()
@@ -193,7 +195,8 @@ class AgentServer:
         return self._context_of[1]
 
     async def _node(self, _request: web.Request) -> web.StreamResponse:
-        return web.Response(body=msgspec.json.encode(self._resources()), content_type="application/json")
+        workers = total(job.memory for job in self._jobs.values())
+        return web.Response(body=msgspec.json.encode(self._resources(workers)), content_type="application/json")
 
     async def _job(self, request: web.Request) -> web.StreamResponse:
         socket = web.WebSocketResponse(heartbeat=HEARTBEAT_SECONDS, max_msg_size=FRAME_LIMIT_BYTES)
@@ -201,7 +204,7 @@ class AgentServer:
         job = Job(socket, self._home.identity, self._may_listen, self._log_folder)
         # A task of its own: aiohttp cancels a handler when the client goes, and the workers must be ended even then.
         task = asyncio.create_task(job.serve(), name="job")
-        self._jobs[task] = socket
+        self._jobs[task] = job
         task.add_done_callback(self._forget)
         with self._access.attending(request, socket):
             await asyncio.shield(task)

@@ -7,11 +7,13 @@ import contextlib
 import logging
 import os
 import signal
+import sys
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from resources import starting
+from runtime.agent.awake import Awake
 from runtime.engine.orders import AnyOrder, AnyReport, Quit, decode_report, encode_line
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ class WorkerProcess:
         self._log_file = log_file
         self._on_report = on_report
         self._process: asyncio.subprocess.Process | None = None
+        self._awake: Awake | None = None
 
     async def start(self) -> None:
         """Start the process and tell it who it is."""
@@ -48,6 +51,8 @@ class WorkerProcess:
                 start_new_session=True,
                 limit=_LINE_LIMIT_BYTES,
             )  # its arguments are for people who read the process list
+        if sys.platform == "darwin":
+            self._awake = await Awake.start(self._process.pid)
         await self.order(self._launch)
 
     async def order(self, order: AnyOrder) -> None:
@@ -67,7 +72,10 @@ class WorkerProcess:
                 self._on_report(decode_report(line))
             except msgspec.DecodeError:
                 log.exception("rank %s reported something that cannot be read", self._launch.rank)
-        return await self._started.wait()
+        status = await self._started.wait()
+        if self._awake is not None:
+            await self._awake.close()
+        return status
 
     async def end(self) -> None:
         """Ask, then terminate, then kill the process group; returns when the process is gone."""
@@ -84,6 +92,10 @@ class WorkerProcess:
     def pid(self) -> int:
         """Its process id, which is also that of its process group."""
         return self._started.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.returncode is None
 
     @property
     def _started(self) -> asyncio.subprocess.Process:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import importlib.metadata
-import subprocess
 import sys
 
 import msgspec
 
-from resources import starting
 from resources.calibration import StoredCalibrations
-from resources.node import Calibration
+from runtime.agent.calibration import measure
 from runtime.agent.folder import data_folder
 from runtime.errors import PomonaError
-
-_LIMIT_SECONDS = 60.0
 
 
 def run_calibrate(*, as_json: bool) -> int:
@@ -36,21 +32,3 @@ def run_calibrate(*, as_json: bool) -> int:
             "Plans count with it from now on.\n"
         )
     return 0
-
-
-def measure() -> Calibration:
-    """Measured in a process of its own, because this one must not import MLX. Raises :class:`PomonaError`."""
-    try:
-        done = subprocess.run(
-            starting.engine("calibrate"),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_LIMIT_SECONDS,
-            check=False,
-        )
-        if done.returncode == 0:
-            return msgspec.json.decode(done.stdout, type=Calibration)
-    except subprocess.TimeoutExpired as error:
-        raise PomonaError(f"Calibrating took more than {_LIMIT_SECONDS:.0f} s; quit other programs first.") from error
-    lines = done.stderr.decode(errors="replace").strip().splitlines()
-    raise PomonaError(f"This machine could not be calibrated: {lines[-1] if lines else 'MLX failed'}.")

@@ -202,6 +202,12 @@ def _add_node_commands(commands: argparse._SubParsersAction[_Parser]) -> None:
     nodes = commands.add_parser("nodes", help="which nodes can be used from here, and what each one has")
     nodes.add_argument("--seconds", type=_positive, default=4, metavar="N", help="how long to look (4)")
     nodes.add_argument("--only-here", action="store_true", help="look on this machine alone")
+    nodes.add_argument(
+        "--at-most",
+        nargs=2,
+        metavar=("NODE", "AMOUNT"),
+        help="Pomona may use so much of that node's memory from now on: 24GB, 60%%, or usual",
+    )
     nodes.add_argument("--json", action="store_true", help="print one JSON list with all that is known")
     nodes.set_defaults(run=_nodes)
 
@@ -318,7 +324,8 @@ def _login(options: argparse.Namespace, _open_window: OpenWindow) -> int:
 def _nodes(options: argparse.Namespace, _open_window: OpenWindow) -> int:
     from runtime.cli.nodes import run_nodes  # a command imports only what it needs
 
-    return run_nodes(options.seconds, only_here=options.only_here, as_json=options.json)
+    at_most = (options.at_most[0], options.at_most[1]) if options.at_most else None
+    return run_nodes(options.seconds, at_most, only_here=options.only_here, as_json=options.json)
 
 
 def _links(options: argparse.Namespace, _open_window: OpenWindow) -> int:

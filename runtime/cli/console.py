@@ -18,6 +18,7 @@ from runtime.cluster.client import SessionClient
 from runtime.cluster.messages import (
     Chat,
     ChatMessage,
+    Ended,
     Failed,
     Finished,
     PlanRefused,
@@ -73,7 +74,10 @@ async def run_console(options: PlaceOptions, question: Question, *, hops: HopKin
             place.plan(), place.folder, place.nodes, place.home, hops=hops, folder_on=place.folder_on
         )
         try:
-            return await _converse(client, place, question, as_json=as_json)
+            status = await _converse(client, place, question, as_json=as_json)
+            if status != EXIT_FAILED:
+                _tell_memory(await client.stop())
+            return status
         finally:
             await client.close()
 
@@ -167,6 +171,16 @@ async def _go_over(
         read_bytes = sum(rank.read_bytes for rank in outcome.ranks)
         note(f"{read_bytes / MIB:.1f} MB were loaded; the rest was there")
     return outcome
+
+
+def _tell_memory(end: Ended | Failed) -> None:
+    if isinstance(end, Ended) and end.memory:
+        missing = [back for back in end.memory if back.memory.missing_bytes]
+        for back in missing:
+            note(f"pomona: {back}")
+        if not missing:
+            held_bytes = sum(back.memory.held_bytes for back in end.memory)
+            note(f"The memory of all nodes came back: {held_bytes / MIB:.0f} MB")
 
 
 def _refused(reason: str) -> PlanRefused:

@@ -7,23 +7,26 @@ ends no process: it says what to do.
 from __future__ import annotations
 
 import asyncio
-import errno
 import importlib.metadata
 import os
 import re
 import shutil
-import socket
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from discovery.local_network import Verdict, advice
-from resources.processes import orphan_workers, port_holder
+from resources.processes import orphan_workers
 from resources.survey import ask_memory, ask_power
 from runtime.agent.folder import data_folder
-from runtime.agent.this_machine import ThisMachine
+from runtime.cli.doctor_network import (
+    Finding,
+    check_local_network,
+    check_mdns_port,
+    check_multicast,
+    check_port,
+)
 from runtime.environment import FAST_SYNCH_VARIABLE, fast_synch_warning
 from runtime.errors import PomonaError
 from runtime.models.demo import cache_folder
@@ -37,26 +40,11 @@ if TYPE_CHECKING:
     from resources.survey import MacMemory, MacPower
 
 EXIT_WELL, EXIT_STOPPED = 0, 1
-LOOPBACK = "127.0.0.1"
 
 _GIB = 1 << 30
 _STOP_BELOW_BYTES = 1 * _GIB
 _WARN_BELOW_BYTES = 10 * _GIB
-_MDNS_GROUP = "224.0.0.251"
-_MDNS_PORT = 5353
-_HEAR_SECONDS = 2.0
 _PIN = re.compile(r"(mlx|mlx-lm)(?:\[[^\]]*\])?==([\w.!+]+)")
-
-
-class Finding(msgspec.Struct, frozen=True):
-    """One thing that is wrong."""
-
-    problem: str
-    """One sentence."""
-    advice: str
-    """What the person may do."""
-    stops: bool
-    """Whether no model can run, or be had, before it is put right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +80,7 @@ def examine(options: DoctorOptions) -> list[Finding]:
         *check_local_network(),
         *check_disk([data_folder(), cache_folder()]),
         *check_versions(),
+        *check_store(data_folder() / "models"),
         *(finding for folder in options.models for finding in check_model(folder)),
         *check_orphans(),
         *check_environment(os.environ),
@@ -111,82 +100,6 @@ def check_environment(environment: Mapping[str, str]) -> list[Finding]:
     warning = fast_synch_warning(environment)
     advice = f"Remove it: unset {FAST_SYNCH_VARIABLE}, and look into the files that your shell reads at login."
     return [Finding(warning, advice, stops=False)] if warning else []
-
-
-def check_port(port: int, host: str = LOOPBACK) -> list[Finding]:
-    """Whether an agent could listen on ``port``, or on any port if it is 0."""
-    with socket.socket() as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the agent does: waiting ports are free
-        try:
-            listener.bind((host, port))
-            listener.listen()
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                holder = port_holder(port)
-                problem = f"Port {port} is taken by {holder or 'another program'}."
-                advice = f"End it, or give another port: pomona agent --port {port + 1 if port < 65535 else 0}."
-            else:
-                problem = f"Pomona may not listen on port {port} of {host} ({error.strerror})."
-                advice = "Give a port above 1023, or none: pomona agent."
-            return [Finding(problem, advice, stops=True)]
-    return []
-
-
-def check_multicast() -> list[Finding]:
-    """Whether a packet to the mDNS group comes back on the loopback: nodes on this machine find each other by that."""
-    try:
-        _hear_ourselves(LOOPBACK)
-    except OSError as error:
-        problem = f"Multicast DNS does not work inside this machine ({error.strerror or 'nothing came back'})."
-        advice = "Check that the loopback interface is up and that no firewall drops UDP to 224.0.0.251."
-        return [Finding(problem, advice, stops=True)]
-    return []
-
-
-def check_local_network() -> list[Finding]:
-    """Whether other machines can be found, and if not, whether a permission or the network is to blame."""
-    verdict = ThisMachine(data_folder()).check_network()
-    if verdict in {Verdict.WORKS, Verdict.NO_NETWORK, Verdict.NOBODY_ANSWERED}:
-        return []
-    return [Finding(*advice(verdict), stops=False)]
-
-
-def _hear_ourselves(address: str) -> None:
-    """Send a packet to the group and receive it. Raises :class:`OSError`."""
-    with (
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ear,
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mouth,
-    ):
-        ear.bind(("", 0))
-        membership = socket.inet_aton(_MDNS_GROUP) + socket.inet_aton(address)
-        ear.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
-        ear.settimeout(_HEAR_SECONDS)
-        mouth.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(address))
-        mouth.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 1)
-        mouth.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 1)
-        word = f"pomona doctor {id(ear)}".encode()
-        mouth.sendto(word, (_MDNS_GROUP, ear.getsockname()[1]))
-        while ear.recv(1024) != word:
-            pass
-
-
-def check_mdns_port() -> list[Finding]:
-    """Whether the mDNS port can be shared with the system's own responder, as zeroconf does."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as shared:
-        shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if hasattr(socket, "SO_REUSEPORT"):
-            shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        try:
-            shared.bind(("", _MDNS_PORT))
-        except OSError as error:
-            return [
-                Finding(
-                    f"Pomona cannot use UDP port {_MDNS_PORT}, by which nodes find each other ({error.strerror}).",
-                    "A program holds it for itself: end that, or have it share the port.",
-                    stops=True,
-                )
-            ]
-    return []
 
 
 def check_disk(
@@ -260,6 +173,28 @@ def check_model(folder: Path) -> list[Finding]:
         except OSError as error:
             findings.append(Finding(f"{path} cannot be read ({error.strerror}).", advice, stops=True))
     return findings
+
+
+def check_store(folder: Path) -> list[Finding]:
+    """Whether what Pomona has fetched is readable, as far as folders go; one that is not there yet is well."""
+    findings = []
+    try:
+        folders = (
+            [folder, *(inside for inside in sorted(folder.iterdir()) if inside.is_dir())] if folder.exists() else []
+        )
+    except OSError as error:
+        return [_unreadable(folder, error)]
+    for each in folders:
+        try:
+            next(each.iterdir(), None)
+        except OSError as error:
+            findings.append(_unreadable(each, error))
+    return findings
+
+
+def _unreadable(folder: Path, error: OSError) -> Finding:
+    problem = f"Pomona's folder of models {folder} cannot be read ({error.strerror})."
+    return Finding(problem, "Make it yours, or delete it with `pomona models rm`.", stops=True)
 
 
 def check_orphans() -> list[Finding]:

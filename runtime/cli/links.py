@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from resources.rdma_verdict import RdmaVerdict, Thunderbolt, verdict_over_cable
 from runtime.agent.folder import data_folder, open_home
 from runtime.cli.nodes import look_around
 from runtime.cluster.link_book import LinkBook
-from runtime.cluster.link_survey import survey_links
+from runtime.cluster.link_survey import survey_links, thunderbolt_of
 from runtime.cluster.links import ChosenBy, Link, NodePair
 from runtime.cluster.meeting import introduce
+from runtime.cluster.nodes import node_called
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
@@ -66,6 +68,8 @@ class PairReport(msgspec.Struct, frozen=True):
     chosen_by: ChosenBy
     trouble: str
     """Why there is no link; empty if there is."""
+    rdma: RdmaVerdict | None = None
+    """Whether RDMA works between them, and what is missing; None if no Thunderbolt cable joins them."""
 
 
 def run_links(options: LinkOptions) -> int:
@@ -94,33 +98,26 @@ async def _links(options: LinkOptions) -> list[PairReport]:
             pairs = _use(home, nodes, pairs, options.use)
     except OSError as error:
         raise PomonaError(f"The folder {home.folder} cannot be used ({error.strerror}).") from error
-    return [report_of(pair, names) for pair in pairs]
+    thunderbolt = await thunderbolt_of(home, nodes)
+
+    def verdict(pair: NodePair) -> RdmaVerdict | None:
+        here, there = ((names[node_id], thunderbolt.get(node_id, Thunderbolt())) for node_id in pair.node_ids)
+        return verdict_over_cable(here, there)
+
+    return [report_of(pair, names, verdict(pair)) for pair in pairs]
 
 
 def _use(
     home: Home, nodes: Sequence[KnownNode], pairs: Sequence[NodePair], use: tuple[str, str, str]
 ) -> tuple[NodePair, ...]:
     """Remember the person's choice; the pairs as they are then."""
-    one, other = (_node(nodes, word) for word in use[:2])
+    one, other = (node_called(nodes, word).resources.node_id for word in use[:2])
     pair = next((pair for pair in pairs if set(pair.node_ids) == {one, other}), None)
     if pair is None:
         raise PomonaError(f"{use[0]} and {use[1]} are the same node; name two.")
     wanted = None if use[2].lower() == FASTEST else _link(pair, use[2]).addresses
     LinkBook(home.folder).want(*pair.node_ids, wanted)
     return tuple(msgspec.structs.replace(each, wanted=wanted) if each is pair else each for each in pairs)
-
-
-def _node(nodes: Sequence[KnownNode], word: str) -> str:
-    """The id of the node called ``word``, or whose id begins with it."""
-    found = [
-        node.resources.node_id
-        for node in nodes
-        if node.resources.name.lower() == word.lower() or node.resources.node_id.startswith(word)
-    ]
-    if len(found) != 1:
-        problem = "is the name of several nodes; give the start of its id" if found else "is no node that answers"
-        raise PomonaError(f"{word} {problem}; `pomona nodes --json` shows them.")
-    return found[0]
 
 
 def _link(pair: NodePair, word: str) -> Link:
@@ -131,7 +128,7 @@ def _link(pair: NodePair, word: str) -> Link:
     return found[0]
 
 
-def report_of(pair: NodePair, names: dict[str, str]) -> PairReport:
+def report_of(pair: NodePair, names: dict[str, str], rdma: RdmaVerdict | None = None) -> PairReport:
     """What is said of a pair; the fastest link comes first."""
     links = sorted(pair.links, key=lambda link: link.rtt_seconds)
     return PairReport(
@@ -150,6 +147,7 @@ def report_of(pair: NodePair, names: dict[str, str]) -> PairReport:
         ),
         pair.chosen_by,
         pair.trouble,
+        rdma,
     )
 
 
@@ -166,6 +164,10 @@ def report_lines(report: PairReport) -> list[str]:
             f"  {rate_words(link.bytes_per_second):>9}  {link.addresses[0]} to {link.addresses[1]}"
             + (f"  used: {why}" if link.used else "")
         )
+    if report.rdma is not None:
+        possible = {True: "RDMA works over the cable", False: "No RDMA", None: "It is not known whether RDMA works"}
+        lines.append(f"  {possible[report.rdma.possible]}{':' if report.rdma.reasons else ''}")
+        lines += [f"    {reason}" for reason in report.rdma.reasons]
     return lines
 
 

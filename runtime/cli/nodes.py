@@ -12,7 +12,9 @@ import msgspec
 from discovery.browser import Browser
 from discovery.interfaces import all_interfaces, loopback_interfaces
 from resources.node import NodeResources  # msgspec resolves the annotation when it decodes
+from resources.sleep import slept_words
 from runtime.agent.folder import data_folder, open_home
+from runtime.cli.memory_cap import choose_cap
 from runtime.cluster.nodes import NodeWatcher
 
 if TYPE_CHECKING:
@@ -41,9 +43,12 @@ class Listing(msgspec.Struct, frozen=True):
     """What it has; unknown before it is paired."""
 
 
-def run_nodes(seconds: float, *, only_here: bool, as_json: bool) -> int:
-    """Look for ``seconds``, say what was found, and return the exit status: 1 if there is no node."""
-    usable, unpaired = asyncio.run(look_around(open_home(data_folder()), seconds, only_here=only_here))
+def run_nodes(seconds: float, at_most: tuple[str, str] | None = None, *, only_here: bool, as_json: bool) -> int:
+    """Look for ``seconds``, say what was found, and return the exit status: 1 if there is no node.
+
+    ``at_most`` is a node and how much of its memory Pomona may use from now on. Raises :class:`PomonaError`.
+    """
+    usable, unpaired = asyncio.run(_look_and_set(open_home(data_folder()), seconds, at_most, only_here=only_here))
     if as_json:
         listings = [_listing(node) for node in usable] + [_unpaired_listing(node) for node in unpaired]
         sys.stdout.write(msgspec.json.encode(listings).decode() + "\n")
@@ -57,6 +62,16 @@ def run_nodes(seconds: float, *, only_here: bool, as_json: bool) -> int:
     return EXIT_FOUND if usable or unpaired else EXIT_NONE
 
 
+async def _look_and_set(
+    home: Home, seconds: float, at_most: tuple[str, str] | None, *, only_here: bool
+) -> tuple[tuple[KnownNode, ...], tuple[UnpairedNode, ...]]:
+    usable, unpaired = await look_around(home, seconds, only_here=only_here)
+    if at_most is not None:
+        await choose_cap(home, usable, *at_most)
+        usable, unpaired = await look_around(home, seconds, only_here=only_here)
+    return usable, unpaired
+
+
 async def look_around(
     home: Home,
     seconds: float,
@@ -66,7 +81,7 @@ async def look_around(
 ) -> tuple[tuple[KnownNode, ...], tuple[UnpairedNode, ...]]:
     """All nodes that answer within ``seconds``, or until those that are not paired are ``enough``.
 
-    ``only_here`` looks on this machine alone. Raises :class:`runtime.errors.PomonaError`.
+    ``only_here`` looks on this machine alone. Raises :class:`PomonaError`.
     """
     usable: tuple[KnownNode, ...] = ()
     unpaired: tuple[UnpairedNode, ...] = ()
@@ -107,14 +122,12 @@ def _unpaired_listing(node: UnpairedNode) -> Listing:
 def describe(node: NodeResources) -> str:
     """One line for a person; what is unknown is left out."""
     cores = f", {node.gpu_cores} GPU cores" if node.gpu_cores is not None else ""
-    parts = [
-        f"{node.name}: {node.chip}{cores}",
-        f"{node.memory_available_bytes / _GIB:.1f} of {node.memory_total_bytes / _GIB:.1f} GB free",
-    ]
+    parts = [f"{node.name}: {node.chip}{cores}", _memory_words(node)]
     if node.gpu_memory_limit_bytes is not None:
         parts.append(f"GPU limit {node.gpu_memory_limit_bytes / _GIB:.1f} GB")
     if node.memory_bandwidth_bytes_per_second is not None:
         parts.append(f"{node.memory_bandwidth_bytes_per_second / _GB:.0f} GB/s ({node.memory_bandwidth_source})")
+    parts += _load_words(node)
     if node.disk_free_bytes is not None:
         parts.append(f"disk {node.disk_free_bytes / _GIB:.0f} GB free")
     if node.battery is not None and not node.battery.on_mains:
@@ -128,5 +141,35 @@ def describe(node: NodeResources) -> str:
         )
         if applies
     ]
-    parts.append(f"{node.versions.system}, mlx {node.versions.mlx}, mlx-lm {node.versions.mlx_lm}")
+    if node.last_sleep is not None:
+        parts.append(slept_words(node.last_sleep))
+    versions = node.versions
+    parts.append(f"{versions.system}, pomona {versions.pomona}, mlx {versions.mlx}, mlx-lm {versions.mlx_lm}")
     return "; ".join(parts)
+
+
+def _memory_words(node: NodeResources) -> str:
+    words = f"{node.memory_available_bytes / _GIB:.1f} of {node.memory_total_bytes / _GIB:.1f} GB for a model now"
+    details = []
+    if (parts := node.memory) is not None:
+        details.append(f"others have {parts.others_bytes / _GIB:.1f}")
+        if parts.ours_bytes:
+            details.append(
+                f"models {parts.ours_bytes / _GIB:.1f}: weights {parts.weight_bytes / _GIB:.1f}, "
+                f"caches {parts.kv_bytes / _GIB:.1f}"
+            )
+    if node.memory_cap_bytes is not None and node.memory_cap_bytes < node.memory_total_bytes:
+        chosen = "" if node.memory_cap_is_chosen else " as usual"
+        details.append(f"Pomona may use {node.memory_cap_bytes / _GIB:.1f} at most{chosen}")
+    return f"{words} ({', '.join(details)})" if details else words
+
+
+def _load_words(node: NodeResources) -> list[str]:
+    words = [
+        f"{what} {load:.0%} busy" for what, load in (("GPU", node.gpu_load), ("CPU", node.cpu_load)) if load is not None
+    ]
+    if node.system_power_watts is not None:
+        words.append(f"{node.system_power_watts:.0f} W")
+    if node.gpu_temperature_celsius is not None:
+        words.append(f"GPU {node.gpu_temperature_celsius:.0f} °C")
+    return words

@@ -53,6 +53,9 @@ class Progress:
                 note(f"{event.node_name}: {done / 1e9:.2f} of {total / 1e9:.2f} GB, {rate:.0f} MB/s{left}")
             case PlanRefused(reason):
                 note(f"pomona: {reason}")
+            case Ready(warnings=warnings):
+                for warning in warnings:
+                    note(f"pomona: {warning}")
             case Serving():
                 self.serving = event
             case _:

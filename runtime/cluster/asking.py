@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from resources.node import NodeResources, Versions
+from resources.node import MemoryParts, NodeResources, Versions
 from resources.parse import UNKNOWN, UNKNOWN_CHIP, tidy
 from runtime.agent.calls import NoAnswer, call
 from runtime.agent.messages import NODE_PATH
@@ -43,11 +43,24 @@ def _sane(resources: NodeResources) -> NodeResources:
     total, available = resources.memory_total_bytes, resources.memory_available_bytes
     if not (0 <= available <= total <= _MAX_MEMORY_BYTES and total > 0):
         raise NoAnswer("memory that no machine has")
+    parts = resources.memory
+    if parts is not None and parts.others_bytes + parts.ours_bytes + parts.free_bytes != total:
+        raise NoAnswer("memory that does not add up")
     versions = msgspec.structs.asdict(resources.versions)
     return msgspec.structs.replace(
         resources,
         name=tidy(resources.name) or "Unnamed",
         chip=tidy(resources.chip) or UNKNOWN_CHIP,
-        memory_available_bytes=total if available == total else available // MEMORY_STEP_BYTES * MEMORY_STEP_BYTES,
+        memory_available_bytes=total if available == total else _rounded(available),
+        memory=None if parts is None else _rounded_parts(parts),
         versions=Versions(**{part: tidy(version) or UNKNOWN for part, version in versions.items()}),
     )
+
+
+def _rounded_parts(parts: MemoryParts) -> MemoryParts:
+    free = _rounded(parts.free_bytes)
+    return msgspec.structs.replace(parts, free_bytes=free, others_bytes=parts.others_bytes + parts.free_bytes - free)
+
+
+def _rounded(byte_count: int) -> int:
+    return byte_count // MEMORY_STEP_BYTES * MEMORY_STEP_BYTES

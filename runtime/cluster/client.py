@@ -142,6 +142,14 @@ class SessionClient:
                 return
         yield Failed("The controller of the model ended unexpectedly; start the model again.")
 
+    async def stop(self) -> Ended | Failed:
+        """End the session, and say how it ended; for whoever does not listen to :meth:`events` meanwhile."""
+        await self.send(Stop())
+        async for event in self.events():
+            if isinstance(event, Failed | Ended):
+                return event
+        raise AssertionError("one of these always comes last")
+
     async def close(self) -> None:
         """End the session and the controller; returns when the process is gone."""
         with contextlib.suppress(PomonaError):

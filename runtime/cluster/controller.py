@@ -21,6 +21,7 @@ import msgspec
 from aiohttp import WSMsgType, web
 
 from runtime import owner
+from runtime.app_nap import stay_responsive
 from runtime.cluster.launch import SessionRequest
 from runtime.cluster.messages import (
     FRAME_LIMIT_BYTES,
@@ -55,6 +56,7 @@ _encoder = msgspec.json.Encoder()
 
 def main() -> int:
     """Run one session to its end."""
+    stay_responsive()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", stream=sys.stderr)
     try:
         request = msgspec.json.decode(sys.stdin.buffer.readline(), type=SessionRequest)

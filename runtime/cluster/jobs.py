@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from discovery.address import HostPort
 from runtime.agent.client import JobClient
 from runtime.agent.messages import JobEnded
+from runtime.cluster.messages import MemoryBack
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Jobs:
         self._jobs: dict[str, JobClient] = {}
         self._nodes: dict[str, KnownNode] = {}
         self._ended: set[str] = set()
+        self.memory: list[MemoryBack] = []
+        """What came back on the nodes that have ended their workers."""
         self._listeners: list[asyncio.Task[None]] = []
         self._changed = asyncio.Event()
         self._closing: list[asyncio.Task[None]] = []
@@ -104,6 +107,8 @@ class Jobs:
         try:
             async for message in self._jobs[node_id].messages():
                 if isinstance(message, JobEnded):
+                    if message.memory is not None:
+                        self.memory.append(MemoryBack(node_id, name, message.memory))
                     self._note_end(node_id)
                 else:
                     self._take(node, message)

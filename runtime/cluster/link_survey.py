@@ -12,8 +12,16 @@ import msgspec
 
 from discovery.address import HostPort
 from resources.links import LOOPBACK
+from resources.rdma_verdict import Thunderbolt
 from runtime.agent.calls import NoAnswer, Refused, call, new_session
-from runtime.agent.link_messages import INTERFACES_PATH, MEASURE_PATH, Interfaces, MeasuredLinks, MeasureLinks
+from runtime.agent.link_messages import (
+    INTERFACES_PATH,
+    MEASURE_PATH,
+    THUNDERBOLT_PATH,
+    Interfaces,
+    MeasuredLinks,
+    MeasureLinks,
+)
 from runtime.cluster.link_book import LinkBook, planning_links
 from runtime.cluster.links import NodePair, joined, pair_ids, why_none
 from runtime.cluster.meeting import introduce
@@ -82,6 +90,14 @@ async def measured_links(home: Home, nodes: Sequence[KnownNode]) -> tuple[PlanLi
     return planning_links(home.folder, [node.resources.node_id for node in nodes])
 
 
+async def thunderbolt_of(home: Home, nodes: Sequence[KnownNode]) -> dict[str, Thunderbolt]:
+    """What each node says of its Thunderbolt, by its id; nodes that do not answer are left out."""
+    async with new_session(_CALL_SECONDS) as session:
+        surveyor = _Surveyor(home, session)
+        answers = await asyncio.gather(*(surveyor.thunderbolt(node) for node in nodes))
+    return {node.resources.node_id: answer for node, answer in zip(nodes, answers, strict=True) if answer is not None}
+
+
 async def links_for(home: Home, plan: Plan, nodes: Sequence[KnownNode]) -> tuple[Link, ...]:
     """The one link that each two nodes use whose ranks speak with each other; none between nodes of one machine.
 
@@ -128,6 +144,13 @@ class _Surveyor:
             return await self._ask("GET", node, INTERFACES_PATH, Interfaces)
         except _Failed:
             return ()
+
+    async def thunderbolt(self, node: KnownNode) -> Thunderbolt | None:
+        """What a node says; None if it does not, as an older Pomona."""
+        try:
+            return await self._ask("GET", node, THUNDERBOLT_PATH, Thunderbolt)
+        except _Failed:
+            return None
 
     async def measure(
         self,

@@ -10,12 +10,14 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from resources.memory_return import MemoryReturn  # msgspec resolves the annotation when it decodes
 from runtime.cluster.nodes import KnownNode  # msgspec resolves the annotation when it decodes
 from runtime.planning.plan import Plan  # msgspec resolves the annotation when it decodes
 
 SESSION_PATH = "/v1/session"
 FRAME_LIMIT_BYTES = 16 << 20
 """Room for a chat of a million tokens."""
+_GIB = 1 << 30
 
 Role = Literal["system", "user", "assistant"]
 FinishReason = Literal["stop", "length", "cancelled"]
@@ -146,6 +148,8 @@ class Ready(Message, frozen=True, tag="ready"):
     ranks: tuple[RankHeld, ...]
     links: tuple[UsedLink, ...] = ()
     """From each stage to the next, and from the last back to the first; empty if nothing was measured."""
+    warnings: tuple[str, ...] = ()
+    """What may matter and does not stop anything, a sentence each."""
 
 
 class Serving(Message, frozen=True, tag="serving"):
@@ -287,8 +291,27 @@ class Failed(Message, frozen=True, tag="failed"):
     node_id: str | None = None
 
 
+class MemoryBack(msgspec.Struct, frozen=True):
+    """What came back on a node when its workers had ended."""
+
+    node_id: str
+    node_name: str
+    memory: MemoryReturn
+
+    def __str__(self) -> str:
+        held, missing = self.memory.held_bytes, self.memory.missing_bytes
+        if not missing:
+            return f"{held / _GIB:.1f} GB came back on {self.node_name}."
+        return (
+            f"{missing / _GIB:.1f} of {held / _GIB:.1f} GB did not come back on {self.node_name}: another program took "
+            "them, or the system holds them. Its list of processes tells; a restart frees them."
+        )
+
+
 class Ended(Message, frozen=True, tag="ended"):
     """The session is over because someone asked; no worker is left."""
+
+    memory: tuple[MemoryBack, ...] = ()
 
 
 ClientMessage = Chat | Cancel | Resplit | Rebalance | Stop

@@ -29,7 +29,7 @@ from runtime.cluster.shelf import Patience, Shelf
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     import aiohttp
 
@@ -306,6 +306,17 @@ class NodeWatcher:
             self._on_change(self._reported[0])
         if self._reported[1] != before[1] and self._on_unpaired is not None:
             self._on_unpaired(self._reported[1])
+
+
+def node_called(nodes: Sequence[KnownNode], word: str) -> KnownNode:
+    """The node with this name, or whose id begins so. Raises :class:`PomonaError` if it is not one."""
+    found = [
+        node for node in nodes if node.resources.name.lower() == word.lower() or node.resources.node_id.startswith(word)
+    ]
+    if len(found) != 1:
+        problem = "is the name of several nodes; give the start of its id" if found else "is no node that answers"
+        raise PomonaError(f"{word} {problem}; `pomona nodes --json` shows them.")
+    return found[0]
 
 
 def _by_name(node: KnownNode) -> tuple[str, str]:

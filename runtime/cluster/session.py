@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import aiohttp
+import msgspec
 
+from resources.sleep import SleepWatch, slept_words
 from runtime.agent.connector import Connector
 from runtime.agent.folder import open_home
 from runtime.agent.messages import JobRefused, RankExited, RankReport
@@ -44,6 +46,7 @@ from runtime.cluster.models import ModelProvider
 from runtime.cluster.recovery import Recoveries, plan_for_those_left
 from runtime.cluster.requests import Requests
 from runtime.cluster.run_measured import run_measured
+from runtime.cluster.versions import version_refusal, version_warnings
 from runtime.engine.hop import Credentials, HopError
 from runtime.engine.orders import CacheLimits, PeerLost, WorkerFailed
 from runtime.errors import PomonaError
@@ -52,7 +55,7 @@ from runtime.models.parts import model_parts
 from runtime.planning.plan import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from runtime.agent.messages import AgentMessage
     from runtime.agent.models.messages import FetchProgress
@@ -71,6 +74,8 @@ _LOST_PEER_GRACE_SECONDS = 0.7
 _TICK_SECONDS = 0.1
 _SAMPLE_SECONDS = 0.25
 """What a worker has counted is known here after so long."""
+_WAKING_SECONDS = 30.0
+"""What breaks so soon after a sleep broke because of it."""
 _SILENT_SECONDS = 4.0
 """A worker reports at least once a second."""
 
@@ -107,6 +112,7 @@ class Session:
         self._ready: Ready | None = None
         self._rebuilding: asyncio.Task[None] | None = None
         self._recoveries = Recoveries()
+        self._sleep = SleepWatch()
         self._ending: list[asyncio.Task[None]] = []
         self._over: asyncio.Future[Failed | Ended] = asyncio.get_running_loop().create_future()
 
@@ -133,7 +139,7 @@ class Session:
     def resplit(self, resplit: Resplit) -> None:
         """Go over to another plan, or publish why not."""
         known = self._nodes | {node.resources.node_id: node for node in resplit.nodes}
-        if refusal := self._resplit_refusal(resplit.plan, known.keys()):
+        if refusal := self._resplit_refusal(resplit.plan, known):
             self._publish(PlanRefused(refusal))
             return
         self._nodes, self._plan = known, resplit.plan
@@ -194,12 +200,14 @@ class Session:
                 self._requests.answers.break_off(reason)
                 for name in await self._jobs.end():
                     log.warning("%s did not confirm that its workers are gone", name)
+                for back in self._jobs.memory:
+                    log.log(logging.WARNING if back.memory.missing_bytes else logging.INFO, "%s", back)
             finally:
                 await _cancel(live, *([self._rebuilding] if self._rebuilding is not None else []))
                 await self._requests.close()
                 await asyncio.gather(*self._ending, return_exceptions=True)
                 await self._jobs.close()
-        self._publish(outcome)
+        self._publish(Ended(tuple(self._jobs.memory)) if isinstance(outcome, Ended) else outcome)
 
     async def _live(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -211,8 +219,10 @@ class Session:
     async def _build(self, text_loading: asyncio.Task[ModelText] | None = None) -> None:
         """Bring up the pipeline of the plan, then have it go on with every open request."""
         self._requests.leave_driver()
-        planned_ids = {rank.node_id for stage in self._plan.stages for rank in stage.ranks}
+        planned_ids = dict.fromkeys(rank.node_id for stage in self._plan.stages for rank in stage.ranks)
         nodes = reachable([self._nodes[node_id] for node_id in planned_ids])
+        if refusal := version_refusal(node.resources for node in nodes):
+            raise PomonaError(refusal)
         await introduce(self._home, nodes)
         links = await links_for(self._home, self._plan, nodes)
         folders = await self._provide(nodes)
@@ -224,7 +234,12 @@ class Session:
         epoch, driver = self._crew.epoch, self._crew.ranks[0].hop_address
         take, on_lost = self._requests.answers.take, partial(self._on_link_lost, epoch)
         self._requests.go_on(await DriverLink.open(driver, self._key, self._credentials, epoch, take, on_lost))
-        self._ready = Ready(self._plan, tuple(map(told.held, self._crew.ranks)), used_links(self._plan, links))
+        self._ready = Ready(
+            self._plan,
+            tuple(map(told.held, self._crew.ranks)),
+            used_links(self._plan, links),
+            version_warnings(node.resources for node in nodes),
+        )
         self._publish(self._ready)
 
     def _rebuild(self) -> None:
@@ -257,13 +272,16 @@ class Session:
         resources = node.resources
         self._publish(ModelFetch(resources.node_id, resources.name, words, done, total, rate, left))
 
-    def _resplit_refusal(self, plan: Plan, known: Collection[str]) -> str:
+    def _resplit_refusal(self, plan: Plan, known: Mapping[str, KnownNode]) -> str:
         if self._ready is None or not self._requests.has_driver or self._over.done():
             return "The model is being loaded; change the split when it is ready."
         if plan.model != self._plan.model or plan.layer_count != self._plan.layer_count:
             return f"This session runs {self._plan.model}; stop it to run {plan.model}."
-        strangers = [rank.node_name for stage in plan.stages for rank in stage.ranks if rank.node_id not in known]
-        return f"{strangers[0]} is not known to this session; look whether it is in reach." if strangers else ""
+        ranks = [rank for stage in plan.stages for rank in stage.ranks]
+        strangers = [rank.node_name for rank in ranks if rank.node_id not in known]
+        if strangers:
+            return f"{strangers[0]} is not known to this session; look whether it is in reach."
+        return version_refusal(known[rank.node_id].resources for rank in ranks) or ""
 
     # While it runs ------------------------------------------------------------------------------------------------
 
@@ -272,6 +290,7 @@ class Session:
         busy = False
         while True:
             await asyncio.sleep(_TICK_SECONDS)
+            self._sleep.look()
             throughput = self._requests.answers.throughput()
             if busy or throughput.active_requests:
                 self._publish(throughput)
@@ -389,8 +408,11 @@ class Session:
         return True
 
     def _fail(self, failed: Failed) -> None:
-        """End the session with this cause."""
+        """End the session with this cause, or with this machine's sleep, of which it is what was left to see."""
         if not self._over.done():
+            if slept := self._sleep.within(_WAKING_SECONDS):
+                reason = f"This machine {slept_words(slept)}, and lost its session: {failed.reason}"
+                failed = msgspec.structs.replace(failed, reason=reason)
             log.error("session failed: %s", failed.reason)
             self._over.set_result(failed)
             self._crew.fail(PomonaError(failed.reason))

@@ -7,13 +7,15 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from resources import survey
 from resources.mac.gpu import Gpu, MetalDevice
 from resources.mac.macmon import Sensors
 from resources.mac.system import MacSystem
 from resources.monitor import Monitor, MonitorTimes, Reading
 from resources.node import Battery
-from resources.rdma_verdict import rdma_verdict
+from resources.rdma_verdict import Cable, Thunderbolt, verdict_over_cable
 from resources.survey import MacFacts, MacLinks, MacMemory, MacPower, ask_facts, ask_links
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ ANSWERS = {
     survey.THERMAL: "therm_throttled.txt",
     survey.BATTERY: "batt_laptop.txt",
     survey.SETTINGS: "pmset_laptop.txt",
+    survey.IDLE: "hid_idle.txt",
     survey.MACMON: "macmon_0_8.json",
     survey.PORTS: "ports_macbook.txt",
     survey.SERVICES: "services_macbook.txt",
@@ -77,13 +80,21 @@ async def test_a_probe_that_fails_leaves_its_own_fields_unknown():
 
 async def test_links_and_the_verdict_on_rdma():
     links = await ask_links(Mac().run)
-    here = links.rdma_facts("Book", "Apple M5 Max", receptacle=2)
-    there = links.rdma_facts("Studio", "Apple M3 Ultra", receptacle=3)
-    assert (here.thunderbolt_5, here.macos, here.enabled, here.port_active) == (True, (26, 6, 2), True, True)
-    assert there.port_active is False
-    assert rdma_verdict(here, here).possible is True
-    assert rdma_verdict(here, there).possible is False
-    assert links.rdma_facts("Book", "Apple M5 Max", receptacle=None).port_active is None
+    book = links.thunderbolt_of("Apple M5 Max")
+    assert (book.is_version_5, book.macos, book.rdma_enabled) == (True, (26, 6, 2), True)
+    (cable,) = book.cables
+    other_end = Cable(cable.peer_domain_ids[0], (cable.domain_id,), rdma_active=True)
+    studio = msgspec.structs.replace(book, cables=(other_end,))
+    active = msgspec.structs.replace(book, cables=(msgspec.structs.replace(cable, rdma_active=True),))
+    verdict = verdict_over_cable(("Book", active), ("Studio", studio))
+    assert verdict is not None
+    assert verdict.possible is True
+    off = msgspec.structs.replace(studio, rdma_enabled=False)
+    verdict = verdict_over_cable(("Book", active), ("Studio", off))
+    assert verdict is not None
+    assert "RDMA is off on Studio" in verdict.reasons[0]
+    assert verdict_over_cable(("Book", active), ("mini", Thunderbolt())) is None  # no cable between them
+    assert msgspec.json.decode(msgspec.json.encode(book), type=Thunderbolt) == book
 
 
 def install(folder: Path, answers: dict[Command, str]) -> None:
@@ -129,7 +140,7 @@ async def test_a_reading_of_everything():
     assert reading.memory.pages is not None
     assert reading.gpu.load == 0
     assert reading.sensors.gpu_power_watts == 0.017451683
-    assert reading.power == MacPower(True, True, Battery(85, on_mains=False))
+    assert reading.power == MacPower(True, True, Battery(85, on_mains=False), 0.04158325)
 
 
 async def test_a_mac_without_macmon_has_all_the_rest():

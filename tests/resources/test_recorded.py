@@ -31,6 +31,7 @@ from resources.mac.power import (
     Thermal,
     assertions_from_pmset,
     battery_from_pmset,
+    idle_seconds_from_ioreg,
     settings_from_pmset,
     thermal_from_pmset,
 )
@@ -44,7 +45,8 @@ SAMPLES = {path.name: path.read_text() for path in sorted(RECORDED.iterdir()) if
 PARSERS = (
     system_from_sysctl, macos_version, gpu_from_ioreg, gpu_cores_from_displays, metal_device, pages_from_vm_stat,
     pressure_from_sysctl, swap_from_sysctl, free_percent_from_memory_pressure, thermal_from_pmset,
-    assertions_from_pmset, battery_from_pmset, settings_from_pmset, sensors_from_macmon, ports_from_networksetup,
+    assertions_from_pmset, battery_from_pmset, idle_seconds_from_ioreg, settings_from_pmset, sensors_from_macmon,
+    ports_from_networksetup,
     services_from_networksetup, service_enabled, interface_from_ifconfig, thunderbolt_ports, rdma_enabled,
     rdma_devices, rdma_port_active, swap_from_meminfo,
 )  # fmt: skip
@@ -175,6 +177,11 @@ def test_pmset_tells_the_battery(sample, battery):
 )
 def test_pmset_tells_the_settings(sample, power):
     assert settings_from_pmset(SAMPLES[f"pmset_{sample}.txt"]) == power
+
+
+def test_ioreg_tells_how_long_nobody_has_touched_the_mac():
+    assert idle_seconds_from_ioreg(SAMPLES["hid_idle.txt"]) == pytest.approx(0.04158325)
+    assert idle_seconds_from_ioreg(SAMPLES["ioreg_m5_max.txt"]) is None
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,9 @@ async def serving(name: str = "Studio", reach: Reach = "loopback") -> AsyncItera
         models = ModelService(home)
         stack.callback(models.close)
         logs = home.folder / secrets.token_hex(4)
-        server = AgentServer(home, ServerOptions(reach=reach), lambda: resources_of(home, name), logs, models.routes)
+        server = AgentServer(
+            home, ServerOptions(reach=reach), lambda _workers: resources_of(home, name), logs, models.routes
+        )
         port = await server.start()
         stack.push_async_callback(server.close)
         yield Served(home, server, HostPort(LOOPBACK, port))

@@ -44,7 +44,7 @@ class Node:
         return self.identity.node_id
 
     async def serve(self, opened: AsyncExitStack, *callers: Identity) -> None:
-        routes = LinkRoutes(lambda: self.busy, lambda node_id, _port: self.trusts.get(node_id))
+        routes = LinkRoutes(lambda: self.busy, lambda node_id, _port: self.trusts.get(node_id), "Apple M4")
         application = web.Application()
         for route in routes.routes:
             application.router.add_route(route.method, route.path, route.handler)

@@ -24,18 +24,21 @@ from runtime.agent import this_machine
 from runtime.cli import doctor
 from runtime.cli.commands import main
 from runtime.cli.doctor import (
-    LOOPBACK,
     DoctorOptions,
-    Finding,
     check_disk,
+    check_model,
+    check_orphans,
+    check_power,
+    check_store,
+    check_versions,
+)
+from runtime.cli.doctor_network import (
+    LOOPBACK,
+    Finding,
     check_local_network,
     check_mdns_port,
-    check_model,
     check_multicast,
-    check_orphans,
     check_port,
-    check_power,
-    check_versions,
 )
 
 ROOT = Path(__file__).parents[3]
@@ -58,7 +61,8 @@ own_mounts = pytest.mark.skipif(not can_unshare("-m"), reason="no mount namespac
 
 def apart(flags: str, program: str, before: str = ":") -> list[Finding]:
     """What a program, in namespaces of its own, finds."""
-    script = f"import msgspec, socket, sys\nfrom pathlib import Path\nfrom runtime.cli.doctor import *\n{program}\n"
+    script = "import msgspec, socket, sys\nfrom pathlib import Path\nfrom runtime.cli.doctor import *\n"
+    script += f"from runtime.cli.doctor_network import *\n{program}\n"
     script += "sys.stdout.write(msgspec.json.encode(found).decode())"
     done = subprocess.run(
         ["unshare", "-r", flags, "sh", "-c", f'{before} && exec "$0" -c "$1"', sys.executable, script],
@@ -223,6 +227,49 @@ def test_a_model_of_someone_else_is_found(tmp_path):
     assert str(folder) in finding.problem
 
 
+def test_a_folder_of_fetched_models_that_is_someone_else_s_is_found(tmp_path):
+    assert check_store(tmp_path / "models") == []
+    (tmp_path / "models" / "small@1").mkdir(parents=True)
+    assert check_store(tmp_path / "models") == []
+    for folder in (tmp_path / "models" / "small@1", tmp_path / "models"):
+        folder.chmod(0)
+        with as_someone_else():
+            (finding,) = check_store(tmp_path / "models")
+        folder.chmod(0o700)
+        assert finding.stops
+        assert str(folder) in finding.problem
+
+
+def command(*before: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command itself, as a person runs it."""
+    return subprocess.run(
+        [*before, sys.executable, "-m", "pomona", "doctor"],
+        cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@own_network
+def test_the_command_fails_without_multicast(tmp_path):
+    done = command("unshare", "-r", "-n", POMONA_HOME=str(tmp_path))
+    assert done.returncode == 1, done.stderr
+    assert "Stops: Multicast DNS does not work inside this machine" in done.stdout
+
+
+@own_mounts
+def test_the_command_fails_on_a_disk_that_is_nearly_full(tmp_path):
+    mounting = f'mount -t tmpfs -o size=1m none {tmp_path} && exec "$@"'
+    done = command("unshare", "-r", "-m", "sh", "-c", mounting, "-", POMONA_HOME=f"{tmp_path}/home")
+    assert done.returncode == 1, done.stderr
+    assert f"Stops: The disk of {tmp_path} is nearly full" in done.stdout
+
+
+def test_the_command_fails_with_another_mlx(tmp_path):
+    fake_distribution(tmp_path, "mlx", "0.1.0")
+    done = command(POMONA_HOME=str(tmp_path), PYTHONPATH=str(tmp_path))
+    assert done.returncode == 1, done.stderr
+    assert "Stops: mlx is 0.1.0 here; this Pomona needs 0." in done.stdout
+
+
 @contextmanager
 def sleeping_worker(folder: Path, *before: str):
     """A process that looks like a worker and only sleeps: real ones end with their parent."""
@@ -269,6 +316,7 @@ def test_the_worst_comes_first_and_notes_alone_are_no_failure(monkeypatch, capsy
         "check_multicast",
         "check_local_network",
         "check_versions",
+        "check_store",
         "check_orphans",
     ):
         monkeypatch.setattr(doctor, name, lambda *_: [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from resources.links import NetworkInterface
+from resources.rdma_verdict import RdmaVerdict
 from runtime.cli.links import rate_words, report_lines, report_of
 from runtime.cluster.links import Link, LinkEnd, NodePair
 
@@ -25,6 +26,14 @@ def test_the_link_in_use_is_marked_with_the_reason():
     chosen = msgspec.structs.replace(pair, wanted=ETHERNET.addresses)
     assert report_lines(report_of(chosen, NAMES))[2].startswith("  → Ethernet 1G")
     assert report_lines(report_of(chosen, NAMES))[2].endswith("used: your choice")
+
+
+def test_a_cable_says_whether_rdma_works_over_it_and_what_is_missing():
+    pair = NodePair((A, B), INTERFACES, (THUNDERBOLT,))
+    off = RdmaVerdict(possible=False, reasons=("RDMA is off on mini.",))
+    assert report_lines(report_of(pair, NAMES, off))[2:] == ["  No RDMA:", "    RDMA is off on mini."]
+    works = RdmaVerdict(possible=True, reasons=())
+    assert report_lines(report_of(pair, NAMES, works))[2:] == ["  RDMA works over the cable"]
 
 
 def test_a_pair_without_a_link_says_why():

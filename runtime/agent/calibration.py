@@ -1,0 +1,31 @@
+"""Measures how fast this machine reads weights, in a process of its own: whoever asks keeps MLX out."""
+
+from __future__ import annotations
+
+import subprocess
+
+import msgspec
+
+from resources import starting
+from resources.node import Calibration
+from runtime.errors import PomonaError
+
+_LIMIT_SECONDS = 60.0
+
+
+def measure() -> Calibration:
+    """A few seconds of work for the GPU. Raises :class:`PomonaError` if it cannot be measured."""
+    try:
+        done = subprocess.run(
+            starting.engine("calibrate"),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_LIMIT_SECONDS,
+            check=False,
+        )
+        if done.returncode == 0:
+            return msgspec.json.decode(done.stdout, type=Calibration)
+    except subprocess.TimeoutExpired as error:
+        raise PomonaError(f"Calibrating took more than {_LIMIT_SECONDS:.0f} s; quit other programs first.") from error
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    raise PomonaError(f"This machine could not be calibrated: {lines[-1] if lines else 'MLX failed'}.")
