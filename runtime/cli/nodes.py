@@ -12,7 +12,7 @@ import msgspec
 from discovery.browser import Browser
 from discovery.interfaces import all_interfaces, loopback_interfaces
 from resources.node import NodeResources  # msgspec resolves the annotation when it decodes
-from resources.sleep import slept_words
+from resources.words import facts
 from runtime.agent.folder import data_folder, open_home
 from runtime.cli.memory_cap import choose_cap
 from runtime.cluster.nodes import NodeWatcher
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from runtime.cluster.nodes import KnownNode, UnpairedNode
 
 EXIT_FOUND, EXIT_NONE = 0, 1
-_GIB = 1 << 30
-_GB = 10**9
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -120,56 +118,5 @@ def _unpaired_listing(node: UnpairedNode) -> Listing:
 
 
 def describe(node: NodeResources) -> str:
-    """One line for a person; what is unknown is left out."""
-    cores = f", {node.gpu_cores} GPU cores" if node.gpu_cores is not None else ""
-    parts = [f"{node.name}: {node.chip}{cores}", _memory_words(node)]
-    if node.gpu_memory_limit_bytes is not None:
-        parts.append(f"GPU limit {node.gpu_memory_limit_bytes / _GIB:.1f} GB")
-    if node.memory_bandwidth_bytes_per_second is not None:
-        parts.append(f"{node.memory_bandwidth_bytes_per_second / _GB:.0f} GB/s ({node.memory_bandwidth_source})")
-    parts += _load_words(node)
-    if node.disk_free_bytes is not None:
-        parts.append(f"disk {node.disk_free_bytes / _GIB:.0f} GB free")
-    if node.battery is not None and not node.battery.on_mains:
-        parts.append(f"battery {node.battery.percent}%")
-    parts += [
-        words
-        for words, applies in (
-            ("too warm", node.thermal_warning),
-            ("Low Power Mode", node.low_power_mode),
-            (f"memory pressure {node.memory_pressure}", node.memory_pressure in {"warning", "critical"}),
-        )
-        if applies
-    ]
-    if node.last_sleep is not None:
-        parts.append(slept_words(node.last_sleep))
-    versions = node.versions
-    parts.append(f"{versions.system}, pomona {versions.pomona}, mlx {versions.mlx}, mlx-lm {versions.mlx_lm}")
-    return "; ".join(parts)
-
-
-def _memory_words(node: NodeResources) -> str:
-    words = f"{node.memory_available_bytes / _GIB:.1f} of {node.memory_total_bytes / _GIB:.1f} GB for a model now"
-    details = []
-    if (parts := node.memory) is not None:
-        details.append(f"others have {parts.others_bytes / _GIB:.1f}")
-        if parts.ours_bytes:
-            details.append(
-                f"models {parts.ours_bytes / _GIB:.1f}: weights {parts.weight_bytes / _GIB:.1f}, "
-                f"caches {parts.kv_bytes / _GIB:.1f}"
-            )
-    if node.memory_cap_bytes is not None and node.memory_cap_bytes < node.memory_total_bytes:
-        chosen = "" if node.memory_cap_is_chosen else " as usual"
-        details.append(f"Pomona may use {node.memory_cap_bytes / _GIB:.1f} at most{chosen}")
-    return f"{words} ({', '.join(details)})" if details else words
-
-
-def _load_words(node: NodeResources) -> list[str]:
-    words = [
-        f"{what} {load:.0%} busy" for what, load in (("GPU", node.gpu_load), ("CPU", node.cpu_load)) if load is not None
-    ]
-    if node.system_power_watts is not None:
-        words.append(f"{node.system_power_watts:.0f} W")
-    if node.gpu_temperature_celsius is not None:
-        words.append(f"GPU {node.gpu_temperature_celsius:.0f} °C")
-    return words
+    """One line for a person."""
+    return f"{node.name}: {'; '.join(facts(node))}"

@@ -10,8 +10,8 @@ import sys
 import psutil
 import pytest
 
-from runtime.cluster.messages import Cancel, Chat, ChatMessage, Failed, Finished, Rejected, Text
-from tests.running import all_gone, controllers, session, workers
+from runtime.cluster.messages import Cancel, Chat, ChatMessage, Ended, Failed, Finished, Rejected, Text
+from tests.running import all_gone, controllers, find, session, workers
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -73,9 +73,22 @@ async def test_three_ranks_that_share_each_layer_give_the_tokens_of_the_whole_mo
     assert tokens == reference_tokens[:TENSOR_TOKENS]
 
 
-async def test_each_rank_holds_its_own_layers_and_no_more(agents, demo_model):
+async def test_each_rank_holds_its_own_layers_and_no_more_and_gives_them_back(agents, demo_model):
     async with session(agents, demo_model, (5, 18, 7)) as running:
         ranks = running.ready.ranks
+        await running.ask(PROMPT, max_tokens=4)
+        nodes = await find(agents)
+        sizes = {worker.ppid(): worker.memory_full_info() for worker in workers(agents)}
+        end = await running.client.stop()
+    for node, rank, agent in zip(nodes, ranks, agents.started, strict=True):
+        parts, size = node.resources.memory, sizes[agent.pid]
+        assert parts is not None
+        assert parts.weight_bytes == rank.held_bytes
+        assert parts.kv_bytes > 0
+        assert size.uss / 2 < parts.ours_bytes < size.rss
+    assert isinstance(end, Ended)
+    assert {back.node_name for back in end.memory} == {rank.node_name for rank in ranks}
+    assert all(back.memory.held_bytes > back.memory.missing_bytes == 0 for back in end.memory)
     assert [(rank.first_layer, rank.last_layer) for rank in ranks] == [(0, 4), (5, 22), (23, 29)]
     for rank in ranks:
         assert rank.held_bytes == pytest.approx(rank.planned_bytes, rel=0.01)
