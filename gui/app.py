@@ -98,6 +98,7 @@ def connect(window: Window, bridge: Bridge) -> None:
     window.trust.network_wanted.connect(bridge.check_network)
     window.trust.sharing_wanted.connect(bridge.tell_sharing)
     window.trust.share_wanted.connect(bridge.share)
+    window.memory.cap_wanted.connect(bridge.set_memory_cap)
     bridge.models_found.connect(window.models.show_models)
     bridge.model_reading.connect(window.welcome.show_reading)
     window.models.model_wanted.connect(bridge.choose_model)

@@ -156,6 +156,10 @@ class Bridge(QObject):
         """Share it at login, or no longer; ``sharing_told`` follows."""
         self._submit(self._with_machine(lambda errands: errands.share(on=on)))
 
+    def set_memory_cap(self, node: KnownNode, cap_bytes: int | None) -> None:
+        """Pomona may use at most so much of the node's memory; what the node then says arrives as always."""
+        self._submit(self._set_memory_cap(node, cap_bytes))
+
     def check(self, plan: Plan) -> None:
         """Compare ``plan`` with the whole model, on this machine; ``check_done`` follows."""
         self._submit(self._check(plan))
@@ -280,6 +284,9 @@ class Bridge(QObject):
     async def _check(self, plan: Plan) -> None:
         assert self._model_folder is not None  # a plan is one of a model
         await self._checks.run(self._ready_services.check(self._model_folder, plan))
+
+    async def _set_memory_cap(self, node: KnownNode, cap_bytes: int | None) -> None:
+        await self._ready_services.set_memory_cap(self._home, node, cap_bytes)
 
     async def _find_models(self) -> None:
         self.models_found.emit(await asyncio.to_thread(self._ready_services.find_models, self._home))

@@ -76,16 +76,19 @@ class SessionDesk(QObject):
             case Failed(reason, node_id):
                 window.banner.say(reason, self._ways_on(node_id))
                 window.chat.session_over(reason)
-            case Ended():
+            case Ended(memory):
                 window.chat.session_over(_STOPPED)
+                window.banner.say(" ".join(str(back) for back in memory if back.memory.missing_bytes))
             case Recovering(reason):
                 window.banner.say(f"{reason} The session goes on with what is left.", bad=False)
                 window.chat.pause(f"{reason} The answer goes on when the rest has loaded.")
             case PlanRefused(reason):
                 window.banner.say(f"The split was not changed: {reason}")
                 window.chat.go_on(None)
-            case Ready():
+            case Ready(warnings=warnings):
                 self._on_ready()
+                if warnings and self._store.session.outcome is None:
+                    window.banner.say(" ".join(warnings), bad=False)
             case _:
                 pass
 

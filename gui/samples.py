@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gui.formatting import GIB, MIB
-from resources.node import NodeResources, Versions
+from resources.node import MemoryParts, NodeResources, Versions
 from runtime.agent.models.choices import ModelChoice
 from runtime.cluster.links import Link, LinkEnd, NodePair
 from runtime.cluster.messages import (
@@ -144,6 +144,30 @@ def macs() -> tuple[KnownNode, ...]:
         node("MacBook Pro", "M4 Pro", 48, 36),
         node("Mac mini", "M4", 32, 25),
     )
+
+
+def capped_macs() -> tuple[KnownNode, ...]:
+    """The same, with all that they say of themselves: a MacBook keeps half of its memory for its person."""
+    return tuple(_telling(known, cap_share=0.5 if known.resources.chip == "M4 Pro" else 0.9) for known in macs())
+
+
+def _telling(known: KnownNode, cap_share: float) -> KnownNode:
+    has = known.resources
+    total, others = has.memory_total_bytes, has.memory_total_bytes - has.memory_available_bytes
+    cap = round(total * cap_share)
+    resources = msgspec.structs.replace(
+        has,
+        memory_available_bytes=min(has.memory_available_bytes, cap),
+        memory=MemoryParts(others, 0, 0, 0, total - others),
+        memory_cap_bytes=cap,
+        gpu_memory_limit_bytes=round(total * 0.85),
+        gpu_cores=40,
+        gpu_load=0.03,
+        system_power_watts=24.0,
+        gpu_temperature_celsius=41.0,
+        disk_free_bytes=412 * GIB,
+    )
+    return msgspec.structs.replace(known, resources=resources)
 
 
 def virtual_nodes(chip: str = "Apple M4 Pro") -> tuple[KnownNode, ...]:

@@ -57,6 +57,13 @@ def macs(window: Window) -> None:
         window.store.move_boundary(boundary, cut)
 
 
+def memory_cap(window: Window) -> None:
+    """How much of a MacBook's memory Pomona may use, and what its card makes of that."""
+    macs(window)
+    window.show_nodes(samples.capped_macs())
+    window.memory.open("macbook-pro")
+
+
 def nearby(window: Window) -> None:
     """Machines that are not paired, and the dialog that asks for a code."""
     macs(window)
@@ -292,6 +299,7 @@ SCENES: tuple[Callable[[Window], None], ...] = (
     empty,
     demo,
     macs,
+    memory_cap,
     nearby,
     code,
     address,

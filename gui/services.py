@@ -91,6 +91,8 @@ class Services:
     """On this machine, those of a home folder's store among them."""
     demo_model: Callable[[], Path]
     """Its folder; the first time it has to be made."""
+    set_memory_cap: Callable[[Path, KnownNode, int | None], Awaitable[None]]
+    """What Pomona may use at most of a node's memory, which the node keeps; None is the usual amount."""
     known_checks: Callable[[Path], Known]
     check: Callable[[Path, Plan], Awaitable[CheckResult]]
 
@@ -108,6 +110,7 @@ def real_services() -> Services:
     from runtime.cluster.client import SessionClient
     from runtime.cluster.link_survey import is_here, survey_links
     from runtime.cluster.meeting import introduce
+    from runtime.cluster.node_settings import set_memory_cap
     from runtime.cluster.nodes import NodeWatcher
     from runtime.cluster.running_note import running_session
     from runtime.models.demo import demo_model_folder
@@ -124,7 +127,11 @@ def real_services() -> Services:
         await introduce(opened, nodes)
         return await survey_links(opened, nodes)
 
+    async def set_cap(home: Path, node: KnownNode, cap_bytes: int | None) -> None:
+        await set_memory_cap(open_home(home), node, cap_bytes)
+
     return Services(
+        set_memory_cap=set_cap,
         watch=watch,
         trust=TrustDesk,
         machine=ThisMachine,

@@ -84,6 +84,8 @@ class SessionState:
     failure: Failed | None = None
     serving: Serving | None = None
     """Where programs reach the model, once the controller has said so."""
+    returned_bytes: int | None = None
+    """What came back of the last session's memory, if all of it did."""
 
     @property
     def active(self) -> bool:
@@ -159,9 +161,18 @@ def received(state: SessionState, message: ServerMessage, now_seconds: float = 0
         case Serving() if state.active:
             return replace(state, serving=message)
         case Failed() | Ended():
-            return SessionState(failure=message if isinstance(message, Failed) else state.failure)
+            return _over(state, message)
         case _:
             return state
+
+
+def _over(state: SessionState, message: Failed | Ended) -> SessionState:
+    if isinstance(message, Failed):
+        return SessionState(failure=message)
+    memory = message.memory
+    whole = memory and not any(back.memory.missing_bytes for back in memory)
+    returned = sum(back.memory.held_bytes for back in memory) if whole else None
+    return SessionState(failure=state.failure, returned_bytes=returned)
 
 
 def _ready(state: SessionState, ready: Ready, now_seconds: float) -> SessionState:

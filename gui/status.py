@@ -47,9 +47,12 @@ def status(
         return Status(preview.refusal or "", Tone.BAD)
     ranks = count_words(preview.plan.rank_count, "node")
     layers = count_words(preview.plan.layer_count, "layer")
+    back = f"Stopped: {bytes_words(session.returned_bytes)} of memory came back. " if session.returned_bytes else ""
     if preview.mode == "tensor":
-        return Status(f"Ready to start: every one of {layers} shared by {ranks}.", Tone.DIM, can_start=True)
-    return Status(f"Ready to start: {layers} on {ranks}.", Tone.DIM, can_start=True)
+        words = f"Ready to start: every one of {layers} shared by {ranks}."
+    else:
+        words = f"Ready to start: {layers} on {ranks}."
+    return Status(back + words, Tone.DIM, can_start=True)
 
 
 def _running(session: SessionState, preview: Preview | None, *, edited: bool) -> Status:

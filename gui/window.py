@@ -17,6 +17,7 @@ from gui.menus import Menus
 from gui.models.chooser import ModelChooser
 from gui.models.welcome import Welcome
 from gui.nodes.keeper import TrustKeeper
+from gui.nodes.memory_keeper import MemoryKeeper
 from gui.nodes.nearby import NearbyStrip
 from gui.plots.live import LivePane
 from gui.session import Phase
@@ -85,6 +86,7 @@ class Window(QMainWindow):
         self.editor = SplitEditor(theme)
         self.nearby = NearbyStrip(theme)
         self.trust = TrustKeeper(self)
+        self.memory = MemoryKeeper(self)
         self.desk = SessionDesk(self)
         self.strip = PlanStrip(theme)
         self.welcome = Welcome(theme)
@@ -148,6 +150,7 @@ class Window(QMainWindow):
         editor.return_wanted.connect(store.put_back)
         editor.join_wanted.connect(store.join_next)
         editor.apart_wanted.connect(store.take_apart)
+        editor.memory_wanted.connect(self.memory.open)
         header.start_wanted.connect(self.start_session)
         header.stop_wanted.connect(self.stop_session)
         header.goal_wanted.connect(self._on_goal_wanted)
@@ -268,6 +271,7 @@ class Window(QMainWindow):
         self.live.show_session(store.session, running=store.session.phase is Phase.RUNNING)
         self.menus.sync(now, store.session.phase, goal_reason=self.header.goal_reason)
         self.menus.show_nodes(store.nodes)
+        self.memory.show_nodes(store.nodes)
         self.menus.sync_check(now, store.session.phase, running=store.checks.running is not None)
         self.menus.sync_pending(store)
         self.comparison.follow()
@@ -286,6 +290,7 @@ class Window(QMainWindow):
             return
         event.accept()
         self.trust.close_all()
+        self.memory.close()
         self.closed.emit()
 
     def close_now(self) -> None:

@@ -51,6 +51,8 @@ class CardView:
     """What the model's weights take, or what of them is loaded."""
     beside: float = 0.0
     """What its cache and the reserve take."""
+    bound: float | None = None
+    """Where the part ends that models may have: the GPU's limit, or the person's."""
     detail: str = ""
     """How the large figure comes about, in its unit."""
     short_detail: str = ""

@@ -100,6 +100,10 @@ class CardPainter:
             self.painter.fillRect(QRectF(left, bar.top(), width, bar.height()), color)
             left += width
         self.painter.restore()
+        if view.bound is not None:
+            x = bar.left() + view.bound * bar.width()
+            self.painter.setPen(QPen(theme.dim, 1.5))
+            self.painter.drawLine(QPointF(x, bar.top() - 3), QPointF(x, bar.bottom() + 3))
         if view.limit is not None:
             x = bar.left() + view.limit * bar.width()
             self.painter.setPen(QPen(theme.bad, 2))

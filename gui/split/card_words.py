@@ -18,11 +18,16 @@ from gui.formatting import (
 from gui.preview import Fit
 from gui.session import Phase, SessionState
 from gui.split.card import CardView, Glyph, Tone
+from gui.split.card_bar import planned_bar, running_bar
+from resources.sleep import slept_words
+from resources.words import facts
 
 if TYPE_CHECKING:
     from gui.preview import Share
-    from runtime.cluster.messages import LoadProgress, RankHeld
+    from runtime.cluster.messages import Failed, LoadProgress, RankHeld
 
+_NOTICED_SECONDS = 5.0
+"""By so much the clocks of two machines may differ."""
 _PHASE_WORDS = {
     "starting": "Starting a worker",
     "connecting": "Connecting",
@@ -50,7 +55,7 @@ def card_view(share: Share, session: SessionState, *, tensor: bool = False) -> C
     elif session.phase in {Phase.LOADING, Phase.STOPPING} and _takes_part(share, session):
         card = _loading_card(share, progress, stopping=stopping)
     elif session.failure is not None and session.failure.node_id == node.node_id:
-        card = _failed_card(share, session.failure.reason)
+        card = _failed_card(share, session.failure)
     else:
         card = _waiting_card(share, tensor=tensor)
     return card
@@ -68,20 +73,7 @@ def _chip(share: Share) -> str:
 
 
 def _base_tooltip(share: Share) -> str:
-    node = share.node
-    return (
-        f"{node.name}\n{node.chip}, {node.versions.system}\n"
-        f"{bytes_words(node.memory_available_bytes)} of {round_bytes_words(node.memory_total_bytes)} memory free"
-    )
-
-
-def _bar(share: Share) -> tuple[float, float, float, float | None]:
-    """Fractions of the bar: other programs, weights, cache and reserve, and where memory ends inside the bar."""
-    node = share.node
-    used = max(node.memory_total_bytes - node.memory_available_bytes, 0)
-    scale = max(node.memory_total_bytes, used + share.needed_bytes, 1)
-    limit = node.memory_total_bytes / scale if scale > node.memory_total_bytes else None
-    return used / scale, share.weight_bytes / scale, (share.needed_bytes - share.weight_bytes) / scale, limit
+    return "\n".join([share.node.name, *facts(share.node)])
 
 
 def _waiting_card(share: Share, *, tensor: bool) -> CardView:
@@ -101,7 +93,7 @@ def _waiting_card(share: Share, *, tensor: bool) -> CardView:
         Fit.LEFT_OUT: ("Left out", "Left out", Glyph.DASH, Tone.DIM),
         Fit.UNKNOWN: ("Cannot take a share", "No share", Glyph.CROSS, Tone.BAD),
     }[fit]
-    used, own, beside, limit = _bar(share)
+    bar = planned_bar(share)
     sums = [in_unit_words(count, unit) for count in (share.weight_bytes, share.kv_bytes, share.reserve_bytes)]
     parts = (
         f"{bytes_words(share.weight_bytes)} weights · {bytes_words(share.kv_bytes)} cache · "
@@ -126,12 +118,13 @@ def _waiting_card(share: Share, *, tensor: bool) -> CardView:
         short_words=short,
         glyph=glyph,
         tone=tone,
-        used=used,
-        own=own,
-        beside=beside,
+        used=bar.used,
+        own=bar.own,
+        beside=bar.beside,
+        bound=bar.bound,
         detail=f"{sums[0]} weights + {sums[1]} cache + {sums[2]} reserve" if share.weight_bytes else "",
         short_detail=" + ".join(sums) if share.weight_bytes else "",
-        limit=limit,
+        limit=bar.limit,
         outlined=fit is Fit.OVER,
         hatched=fit is Fit.OVER,
         faded=fit is Fit.LEFT_OUT,
@@ -187,8 +180,7 @@ def _running_card(share: Share, held: RankHeld, *, stopping: bool) -> CardView:
     node = share.node
     number, unit = split_bytes(held.held_bytes)
     words = "Stopping" if stopping else f"Running · {layers_words(held.first_layer, held.last_layer)}"
-    total = max(node.memory_total_bytes, held.held_bytes, 1)
-    others = max(node.memory_total_bytes - node.memory_available_bytes, 0)  # what it holds counts as available
+    bar = running_bar(share, held)
     return CardView(
         node_id=node.node_id,
         name=node.name,
@@ -201,8 +193,10 @@ def _running_card(share: Share, held: RankHeld, *, stopping: bool) -> CardView:
         short_words="Stopping" if stopping else layers_words(held.first_layer, held.last_layer).capitalize(),
         glyph=Glyph.DOTS if stopping else Glyph.PLAY,
         tone=Tone.BUSY if stopping else Tone.GOOD,
-        used=min(others / total, 1.0),
-        own=held.held_bytes / total,
+        used=bar.used,
+        own=bar.own,
+        beside=bar.beside,
+        bound=bar.bound,
         detail=f"{bytes_words(held.planned_bytes)} planned · room for {bytes_words(share.kv_bytes)} cache",
         short_detail=f"{bytes_words(held.planned_bytes)} planned",
         tooltip=(
@@ -258,13 +252,16 @@ def _lost_card(share: Share, reason: str, words: str) -> CardView:
     )
 
 
-def _failed_card(share: Share, reason: str) -> CardView:
+def _failed_card(share: Share, failure: Failed) -> CardView:
+    sleep = share.node.last_sleep
+    slept = sleep is not None and sleep.began_at - _NOTICED_SECONDS < failure.at < sleep.began_at + sleep.seconds
+    words = slept_words(sleep).capitalize() if sleep is not None and slept else "The last run failed here"
     return replace(
         _waiting_card(share, tensor=False),
-        words="The last run failed here",
-        short_words="Failed here",
+        words=words,
+        short_words="Slept" if slept else "Failed here",
         glyph=Glyph.CROSS,
         tone=Tone.BAD,
         outlined=True,
-        tooltip=f"{_base_tooltip(share)}\n{reason}",
+        tooltip=f"{_base_tooltip(share)}\n{failure.reason}",
     )

@@ -32,6 +32,7 @@ class NodeCard(QWidget):
         return_wanted: The node shall take part again.
         join_wanted: It and the next one shall share every layer of theirs.
         apart_wanted: The nodes of its group shall be stages of their own.
+        memory_wanted: The person wants to say how much of its memory is to be used.
     """
 
     dragged = Signal(QPoint)
@@ -42,6 +43,7 @@ class NodeCard(QWidget):
     return_wanted = Signal()
     join_wanted = Signal()
     apart_wanted = Signal()
+    memory_wanted = Signal()
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -99,6 +101,7 @@ class NodeCard(QWidget):
                 view.locked or ("There is no next one" if view.is_last else ""),
             ),
             *([("Take the Group Apart", self.apart_wanted.emit, view.locked)] if view.in_group else []),
+            ("Memory for Pomona…", self.memory_wanted.emit, ""),
         )
         for text, does, reason in entries:
             action = menu.addAction(text)

@@ -41,6 +41,7 @@ class SplitEditor(QWidget):
         join_wanted: The node with this id and the next one shall share every layer of theirs.
         apart_wanted: The group of the node with this id shall be stages of their own.
         return_wanted: It shall take part again.
+        memory_wanted: How much of its memory is to be used.
     """
 
     drag_started = Signal()
@@ -53,6 +54,7 @@ class SplitEditor(QWidget):
     join_wanted = Signal(str)
     apart_wanted = Signal(str)
     return_wanted = Signal(str)
+    memory_wanted = Signal(str)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -120,6 +122,7 @@ class SplitEditor(QWidget):
             card.join_wanted.connect(self._on_join_wanted)
             card.apart_wanted.connect(self._on_apart_wanted)
             card.return_wanted.connect(self._on_return_wanted)
+            card.memory_wanted.connect(self._on_memory_wanted)
         for widget in (*self.cards, *self.handles):
             widget.show()
 
@@ -177,6 +180,9 @@ class SplitEditor(QWidget):
 
     def _on_return_wanted(self) -> None:
         self.return_wanted.emit(self._card()[1].node_id)
+
+    def _on_memory_wanted(self) -> None:
+        self.memory_wanted.emit(self._card()[1].node_id)
 
     def _sync(self) -> None:
         """Put the children where the view says."""

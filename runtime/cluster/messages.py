@@ -289,6 +289,8 @@ class Failed(Message, frozen=True, tag="failed"):
 
     reason: str
     node_id: str | None = None
+    at: float = 0.0
+    """When, in seconds since 1970; 0 if nobody looked."""
 
 
 class MemoryBack(msgspec.Struct, frozen=True):

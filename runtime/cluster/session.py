@@ -414,7 +414,7 @@ class Session:
                 reason = f"This machine {slept_words(slept)}, and lost its session: {failed.reason}"
                 failed = msgspec.structs.replace(failed, reason=reason)
             log.error("session failed: %s", failed.reason)
-            self._over.set_result(failed)
+            self._over.set_result(msgspec.structs.replace(failed, at=time.time()))
             self._crew.fail(PomonaError(failed.reason))
 
     def _note_error(self, task: asyncio.Task[None]) -> None:

@@ -136,6 +136,7 @@ class ScriptedServices:
         self.known_checks = {}
         self.known_reads = 0
         self.checked = []
+        self.caps = []
         self.check_result = None  # the check goes on until it is cancelled
         self.loop: asyncio.AbstractEventLoop | None = None
 
@@ -151,6 +152,7 @@ class ScriptedServices:
             survey=self._survey,
             find_models=lambda _home: self.models,
             demo_model=lambda: Path("demo"),
+            set_memory_cap=self._set_memory_cap,
             known_checks=self._known_checks,
             check=self._check,
         )
@@ -176,6 +178,9 @@ class ScriptedServices:
         if self.check_result is None:
             await asyncio.Event().wait()
         return self.check_result
+
+    async def _set_memory_cap(self, _home, node, cap_bytes):
+        self.caps.append((node.resources.name, cap_bytes))
 
     def _trust(self, _home):
         return self.trust
