@@ -11,7 +11,7 @@ import msgspec
 import psutil
 
 from resources.node import Count
-from resources.survey import ask_memory
+from resources.survey import ask_pages
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -39,7 +39,7 @@ async def unused_bytes() -> int:
     """What nobody on this machine has now."""
     memory = psutil.virtual_memory()
     if sys.platform == "darwin":
-        pages = (await ask_memory()).pages
+        pages = await ask_pages()
         if pages is not None:
             return max(memory.total - pages.used_bytes, 0)
     available: int = memory.available

@@ -31,13 +31,17 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class MonitorTimes:
-    """Seconds between two questions of a kind, and how long after the last :meth:`Monitor.latest` they go on."""
+    """Seconds between two questions of a kind, and how long after the last :meth:`Monitor.latest` they go on.
+
+    Each question starts a program, which costs some milliseconds: only what moves within a second is asked so often.
+    """
 
     memory: float = 1.0
-    gpu: float = 1.0
-    sensors: float = 2.0
-    power: float = 10.0
+    gpu: float = 2.0
+    sensors: float = 5.0
+    power: float = 20.0
     wanted: float = 5.0
+    pressure: float = 5.0
 
 
 USUAL_TIMES = MonitorTimes()
@@ -66,7 +70,8 @@ class Monitor:
         self._tasks = [
             asyncio.create_task(self._keep(ask, seconds), name=ask.__name__)
             for ask, seconds in (
-                (self._ask_memory, times.memory),
+                (self._ask_pages, times.memory),
+                (self._ask_pressure, times.pressure),
                 (self._ask_gpu, times.gpu),
                 (self._ask_sensors, times.sensors),
                 (self._ask_power, times.power),
@@ -89,9 +94,13 @@ class Monitor:
             await ask()
             await asyncio.sleep(seconds)
 
-    async def _ask_memory(self) -> None:
-        memory = await survey.ask_memory(self._run)
-        self._reading = replace(self._reading, memory=memory)
+    async def _ask_pages(self) -> None:
+        pages = await survey.ask_pages(self._run)
+        self._reading = replace(self._reading, memory=replace(self._reading.memory, pages=pages))
+
+    async def _ask_pressure(self) -> None:
+        pressure, swap = await survey.ask_pressure(self._run)
+        self._reading = replace(self._reading, memory=replace(self._reading.memory, pressure=pressure, swap=swap))
 
     async def _ask_gpu(self) -> None:
         gpu = await survey.ask_gpu(self._run)

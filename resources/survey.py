@@ -130,8 +130,19 @@ async def ask_facts(run: Run = run_command) -> MacFacts:
 
 async def ask_memory(run: Run = run_command) -> MacMemory:
     """Two short commands."""
-    pages, values = await _all(run, VM_STAT, MEMORY)
-    return MacMemory(pages_from_vm_stat(pages), pressure_from_sysctl(values), swap_from_sysctl(values))
+    pages, (pressure, swap) = await asyncio.gather(ask_pages(run), ask_pressure(run))
+    return MacMemory(pages, pressure, swap)
+
+
+async def ask_pages(run: Run = run_command) -> Pages | None:
+    """Where the memory is."""
+    return pages_from_vm_stat(await run(VM_STAT) or "")
+
+
+async def ask_pressure(run: Run = run_command) -> tuple[MemoryPressure | None, Swap | None]:
+    """How short it is."""
+    values = await run(MEMORY) or ""
+    return pressure_from_sysctl(values), swap_from_sysctl(values)
 
 
 async def ask_gpu(run: Run = run_command) -> Gpu:

@@ -134,7 +134,10 @@ async def read(mac: Mac, enough) -> Reading:
 
 async def test_a_reading_of_everything():
     reading = await read(
-        Mac(), lambda new: new.memory.swap and new.gpu.cores and new.power.battery and new.sensors.gpu_load
+        Mac(),
+        lambda new: (
+            new.memory.swap and new.memory.pages and new.gpu.cores and new.power.battery and new.sensors.gpu_load
+        ),
     )
     assert reading.memory.pressure == "critical"
     assert reading.memory.pages is not None
@@ -145,7 +148,7 @@ async def test_a_reading_of_everything():
 
 async def test_a_mac_without_macmon_has_all_the_rest():
     mac = Mac(survey.MACMON)
-    reading = await read(mac, lambda new: new.memory.swap and new.gpu.cores and mac.asked[survey.MACMON] > 1)
+    reading = await read(mac, lambda new: new.memory.pages and new.gpu.cores and mac.asked[survey.MACMON] > 1)
     assert reading.sensors == Sensors()
     assert reading.gpu != Gpu()
     assert reading.memory != MacMemory()
