@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import asynccontextmanager
 
 import pytest
@@ -94,6 +95,7 @@ async def test_a_mac_whose_chip_is_in_no_table_is_measured_once(tmp_path, monkey
 
     monkeypatch.setattr(agent_node, "measure", measure)
     monkeypatch.setattr(agent_node.sys, "platform", "darwin")
+    monkeypatch.setattr(time, "CLOCK_UPTIME_RAW", time.CLOCK_MONOTONIC_RAW, raising=False)  # macOS's own
     monkeypatch.setenv("PATH", str(tmp_path))  # none of a Mac's commands is there: every field stays unknown
     for _ in range(2):
         node = AgentNode(MACHINE, "f" * 64, "Studio", tmp_path / "node", tmp_path)
