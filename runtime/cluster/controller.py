@@ -39,6 +39,7 @@ from runtime.cluster.messages import (
 from runtime.cluster.running_note import RunningNote, noted_session
 from runtime.cluster.session import Session
 from runtime.cluster.transcript import Transcript
+from runtime.cluster.versions import version_refusal
 from runtime.errors import PomonaError
 from runtime.models.planning_layout import read_planning_layout
 from runtime.server.application import ApiServer
@@ -65,6 +66,8 @@ def main() -> int:
         return _refuse(f"The controller was asked for something that it does not understand ({error}).")
     except PomonaError as error:
         return _refuse(str(error))
+    if refusal := version_refusal(node.resources for node in request.planned_nodes):
+        return _refuse(refusal)
     asyncio.run(_serve(request, layout))
     return 0
 

@@ -51,6 +51,13 @@ class SessionRequest(msgspec.Struct, frozen=True):
     api: ApiOptions | None = None
     """How programs reach the model; None: only front ends do."""
 
+    @property
+    def planned_nodes(self) -> tuple[KnownNode, ...]:
+        """Those that have a part in the plan, in its order."""
+        known = {node.resources.node_id: node for node in self.nodes}
+        ids = dict.fromkeys(rank.node_id for stage in self.plan.stages for rank in stage.ranks)
+        return tuple(known[node_id] for node_id in ids)
+
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:

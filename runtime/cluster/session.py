@@ -221,8 +221,6 @@ class Session:
         self._requests.leave_driver()
         planned_ids = dict.fromkeys(rank.node_id for stage in self._plan.stages for rank in stage.ranks)
         nodes = reachable([self._nodes[node_id] for node_id in planned_ids])
-        if refusal := version_refusal(node.resources for node in nodes):
-            raise PomonaError(refusal)
         await introduce(self._home, nodes)
         links = await links_for(self._home, self._plan, nodes)
         folders = await self._provide(nodes)

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -227,17 +228,20 @@ def test_a_model_of_someone_else_is_found(tmp_path):
     assert str(folder) in finding.problem
 
 
-def test_a_folder_of_fetched_models_that_is_someone_else_s_is_found(tmp_path):
-    assert check_store(tmp_path / "models") == []
-    (tmp_path / "models" / "small@1").mkdir(parents=True)
-    assert check_store(tmp_path / "models") == []
-    for folder in (tmp_path / "models" / "small@1", tmp_path / "models"):
-        folder.chmod(0)
-        with as_someone_else():
-            (finding,) = check_store(tmp_path / "models")
-        folder.chmod(0o700)
-        assert finding.stops
-        assert str(folder) in finding.problem
+def test_a_folder_of_fetched_models_that_is_someone_else_s_is_found():
+    with tempfile.TemporaryDirectory() as scratch:
+        store = Path(scratch) / "models"
+        Path(scratch).chmod(0o755)  # anyone may look in, other than into pytest's own
+        assert check_store(store) == []
+        (store / "small@1").mkdir(parents=True)
+        assert check_store(store) == []
+        for folder in (store / "small@1", store):
+            folder.chmod(0)
+            with as_someone_else():
+                (finding,) = check_store(store)
+            folder.chmod(0o755)
+            assert finding.stops
+            assert f"{folder} cannot be read" in finding.problem
 
 
 def command(*before: str, **environment: str) -> subprocess.CompletedProcess[str]:
