@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from contextlib import asynccontextmanager
 
@@ -94,7 +95,7 @@ async def test_a_mac_whose_chip_is_in_no_table_is_measured_once(tmp_path, monkey
         return FOUND
 
     monkeypatch.setattr(agent_node, "measure", measure)
-    monkeypatch.setattr(agent_node.sys, "platform", "darwin")
+    monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(time, "CLOCK_UPTIME_RAW", time.CLOCK_MONOTONIC_RAW, raising=False)  # macOS's own
     monkeypatch.setenv("PATH", str(tmp_path))  # none of a Mac's commands is there: every field stays unknown
     for _ in range(2):
@@ -102,5 +103,5 @@ async def test_a_mac_whose_chip_is_in_no_table_is_measured_once(tmp_path, monkey
         async with node.watched(), asyncio.timeout(30):
             while node.resources().memory_bandwidth_source != "measured":  # noqa: ASYNC110  a thread measures
                 await asyncio.sleep(0.01)
-    assert node.resources().memory_bandwidth_bytes_per_second == 400 * 10**9
+        assert node.resources().memory_bandwidth_bytes_per_second == 400 * 10**9
     assert measured == [True]
