@@ -11,7 +11,7 @@ Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 MemoryPressure = Literal["normal", "warning", "critical"]
 """As macOS grades it: at ``warning`` it compresses and swaps, at ``critical`` it ends programs."""
-BandwidthSource = Literal["table", "measured"]
+BandwidthSource = Literal["table", "measured", "given"]
 
 
 class Versions(msgspec.Struct, frozen=True):
@@ -87,7 +87,7 @@ class NodeResources(msgspec.Struct, frozen=True):
     gpu_cores: Count | None = None
     memory_bandwidth_bytes_per_second: Count | None = None
     memory_bandwidth_source: BandwidthSource | None = None
-    """Apple's specification, of which 70% to 90% is reached, or what was reached here."""
+    """Apple's specification (70% to 90% of it is reached), what was reached here, or what a virtual node was given."""
     gpu_memory_limit_bytes: Count | None = None
     """What Metal lets the GPU use before it pages."""
     memory: MemoryParts | None = None

@@ -56,6 +56,8 @@ class AgentFacts:
     chosen_cap_bytes: int | None = None
     """What a person has said that Pomona may use at most."""
     calibration: Calibration | None = None
+    given_bandwidth: int | None = None
+    """Bytes per second that a virtual node counts as having; then it has no calibration."""
     last_sleep: LastSleep | None = None
     cpu_load: float | None = None
 
@@ -107,7 +109,7 @@ def snapshot(
     sits = None if reading.power.idle_seconds is None else reading.power.idle_seconds < _AWAY_SECONDS
     usual = total if budget_bytes is not None else default_cap(total, someone_sits_here=bool(sits))
     cap = usual if known.chosen_cap_bytes is None else min(known.chosen_cap_bytes, total)
-    bandwidth, source = _bandwidth(machine, known.calibration)
+    bandwidth, source = _bandwidth(machine, known)
     swap = reading.memory.swap or swap_from_meminfo(_start_of(_MEMINFO))
     disk_total_bytes, disk_free_bytes = _disk(models_folder or Path.home())
     return NodeResources(
@@ -153,8 +155,11 @@ def _unused_bytes(machine: Machine, reading: Reading) -> int:
     return available
 
 
-def _bandwidth(machine: Machine, calibration: Calibration | None) -> tuple[int | None, BandwidthSource | None]:
-    """Bytes per second and where they are from: what a maker specifies, or the fastest that was measured here."""
+def _bandwidth(machine: Machine, known: AgentFacts) -> tuple[int | None, BandwidthSource | None]:
+    """Bytes per second and where they are from: given, specified by the maker, or the fastest that was measured."""
+    calibration = known.calibration
+    if known.given_bandwidth is not None:
+        return known.given_bandwidth, "given"
     specified = table_bandwidth(machine.chip, machine.gpu_cores, machine.memory_bytes)
     if specified is not None:
         return specified, "table"

@@ -58,6 +58,8 @@ class AgentOptions:
     virtual_memory_bytes: int | None = None
     virtual_cpu_share: float | None = None
     """Of one core, for all workers together."""
+    virtual_bandwidth: int | None = None
+    """Bytes per second of memory that plans count with."""
     trusted_certificate: Path | None = None
     """Of a controller that this node trusts from the start, as PEM."""
     owned: bool = False
@@ -120,6 +122,7 @@ async def _serve(options: AgentOptions, folder: Path) -> None:
         data_folder(),  # of the machine, also for a virtual node
         budget_bytes=options.virtual_memory_bytes,
         cpu_share=options.virtual_cpu_share,
+        bandwidth=options.virtual_bandwidth,
     )
 
     async with AsyncExitStack() as stack:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from resources.memory_parts import WorkersMemory
-    from resources.node import NodeResources
+    from resources.node import Calibration, NodeResources
     from resources.probe import Machine
 
 log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ _LOOK_SECONDS = 1.0
 class AgentNode:
     """Answers what the node ``node_id`` has. ``folder`` keeps what is set for it, ``machine_folder`` what was measured.
 
-    A virtual node has a budget, and perhaps a share of one core.
+    A virtual node has a budget, and perhaps a share of one core and a bandwidth in bytes per second to count with.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class AgentNode:
         *,
         budget_bytes: int | None = None,
         cpu_share: float | None = None,
+        bandwidth: int | None = None,
     ) -> None:
         self._machine = machine
         self._node_id = node_id
@@ -60,6 +61,7 @@ class AgentNode:
         self._folder = folder
         self._budget_bytes = budget_bytes
         self._cpu_share = cpu_share
+        self._bandwidth = bandwidth
         self._calibrations = StoredCalibrations(machine_folder)
         self._cap = MemoryCap(folder)
         self._monitor = Monitor()
@@ -87,10 +89,14 @@ class AgentNode:
 
     def resources(self, workers: WorkersMemory = NO_WORKERS) -> NodeResources:
         """What the node has now, ``workers`` being what its workers hold."""
-        calibration = self._calibrations.of_version(self._machine.versions.mlx)
-        if calibration is not None and self._cpu_share is not None:
-            calibration = shared(calibration, self._cpu_share)
-        known = AgentFacts(workers, self._cap.chosen_bytes, calibration, self._sleep.look(), self._cpu_load.latest())
+        known = AgentFacts(
+            workers,
+            self._cap.chosen_bytes,
+            self._calibration(),
+            self._bandwidth,
+            self._sleep.look(),
+            self._cpu_load.latest(),
+        )
         return snapshot(
             self._machine,
             self._node_id,
@@ -100,6 +106,12 @@ class AgentNode:
             models_folder=self._folder / "models",
             known=known,
         )
+
+    def _calibration(self) -> Calibration | None:
+        calibration = self._calibrations.of_version(self._machine.versions.mlx)
+        if calibration is None or self._bandwidth is not None:
+            return None
+        return calibration if self._cpu_share is None else shared(calibration, self._cpu_share)
 
     async def _set_cap(self, request: web.Request) -> web.StreamResponse:
         order = await read_body(request, MemoryCapOrder)

@@ -188,6 +188,9 @@ def _add_node_commands(commands: argparse._SubParsersAction[_Parser]) -> None:
     agent.add_argument(
         "--virtual-cpu", type=_share, metavar="SHARE", help="and this share of one core, as 0.5 (Linux, root)"
     )
+    agent.add_argument(
+        "--virtual-bandwidth", type=_positive, metavar="GB/s", help="and memory of this speed, as far as plans go"
+    )
     agent.add_argument("--owned", action="store_true", help="end when standard input ends")
     agent.add_argument("--at-login", action="store_true", help="as the login item starts it: end when the app is gone")
     agent.add_argument(
@@ -307,6 +310,7 @@ def _agent(options: argparse.Namespace, _open_window: OpenWindow) -> int:
             options.listen,
             options.virtual_memory,
             options.virtual_cpu,
+            options.virtual_bandwidth and options.virtual_bandwidth * 10**9,
             options.trust,
             owned=options.owned,
             at_login=options.at_login,

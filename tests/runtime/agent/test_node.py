@@ -11,6 +11,7 @@ import pytest
 
 from discovery.address import HostPort
 from discovery.home import temporary_home
+from resources.calibration import StoredCalibrations
 from resources.node import Calibration, Versions
 from resources.probe import Machine
 from runtime.agent import node as agent_node
@@ -85,6 +86,14 @@ async def test_the_parts_of_memory_come_over_the_wire_and_add_up():
             has = await ask(home, known)
     assert has.memory is not None
     assert has.memory.others_bytes + has.memory.ours_bytes + has.memory.free_bytes == has.memory_total_bytes == 2 * GIB
+
+
+def test_a_virtual_node_s_bandwidth_is_what_it_was_given_whatever_was_measured(tmp_path):
+    StoredCalibrations(tmp_path).keep(MACHINE.versions.mlx, FOUND)
+    node = AgentNode(MACHINE, "f" * 64, "Slow", tmp_path, tmp_path, budget_bytes=GIB, bandwidth=50 * 10**9)
+    has = node.resources()
+    assert (has.memory_bandwidth_bytes_per_second, has.memory_bandwidth_source) == (50 * 10**9, "given")
+    assert has.calibration is None
 
 
 async def test_a_mac_whose_chip_is_in_no_table_is_measured_once(tmp_path, monkeypatch):
