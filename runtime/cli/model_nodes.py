@@ -27,11 +27,16 @@ async def nodes_in_reach(home: Home, *, always: bool = False) -> tuple[KnownNode
     return usable
 
 
+def called(name: str, nodes: Sequence[KnownNode]) -> list[KnownNode]:
+    """Those that a person may mean by a name or the beginning of an id."""
+    return [node for node in nodes if node.resources.name == name or node.resources.node_id.startswith(name)]
+
+
 def named_nodes(nodes: Sequence[KnownNode], names: Sequence[str]) -> list[KnownNode]:
     """The nodes with these names, in their order. Raises :class:`PomonaError`."""
     found = []
     for name in names:
-        its = [node for node in nodes if node.resources.name == name or node.resources.node_id.startswith(name)]
+        its = called(name, nodes)
         if len(its) != 1:
             problem = "is the name of several nodes; give the start of its id" if its else "is not in reach"
             raise PomonaError(f"{name} {problem}; `pomona nodes --json` lists those that are.")

@@ -76,8 +76,9 @@ async def look_around(
     *,
     only_here: bool = False,
     enough: Callable[[tuple[UnpairedNode, ...]], bool] = lambda _: False,
+    enough_usable: Callable[[tuple[KnownNode, ...]], bool] = lambda _: False,
 ) -> tuple[tuple[KnownNode, ...], tuple[UnpairedNode, ...]]:
-    """All nodes that answer within ``seconds``, or until those that are not paired are ``enough``.
+    """All nodes that answer within ``seconds``, or until those that are not paired are ``enough``, or the others.
 
     ``only_here`` looks on this machine alone. Raises :class:`PomonaError`.
     """
@@ -88,6 +89,8 @@ async def look_around(
     def keep(nodes: tuple[KnownNode, ...]) -> None:
         nonlocal usable
         usable = nodes
+        if enough_usable(nodes):
+            over.set()
 
     def keep_unpaired(nodes: tuple[UnpairedNode, ...]) -> None:
         nonlocal unpaired

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from discovery.home import temporary_home
 from runtime.agent.folder import data_folder, open_home
+from runtime.cli.model_nodes import called, named_nodes
+from runtime.cli.nodes import look_around
 from runtime.cli.virtual_nodes import VirtualNodes, virtual_nodes
 from runtime.cluster.link_survey import measured_links
 from runtime.cluster.model_names import DEMO, session_folder
-from runtime.cluster.nodes import NodeWatcher
 from runtime.errors import PomonaError
 from runtime.models.demo import cache_folder, demo_model_folder
 from runtime.models.manifest import MANIFEST_NAME
@@ -23,7 +24,7 @@ from runtime.planning.from_resources import plan_nodes
 from runtime.planning.plan import PlanNode, Refusal, make_plan
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from runtime.cluster.nodes import KnownNode
     from runtime.models.layout import ModelLayout
@@ -111,64 +112,28 @@ async def _folder(name: str, nodes: Sequence[KnownNode] = ()) -> Path:
 
 async def _in_reach(names: Sequence[str]) -> list[KnownNode]:
     """The nodes with these names, in this order, or all that answer within a few seconds."""
-    if names:
-        usable = await _look(data_folder(), _FIND_SECONDS, lambda nodes: all(_meant(name, nodes) for name in names))
-    else:
-        usable = await _look(data_folder(), _LOOK_SECONDS, lambda _: False)
+    home = open_home(data_folder())
+
+    def complete(nodes: Sequence[KnownNode]) -> bool:
+        return bool(names) and all(called(name, nodes) for name in names)
+
+    usable, _unpaired = await look_around(home, _FIND_SECONDS if names else _LOOK_SECONDS, enough_usable=complete)
     if not usable:
         raise PomonaError(
             "No node is in reach; `pomona agent` makes this machine one, and --virtual-nodes 2 goes without."
         )
-    return [_named(name, usable) for name in names] or list(usable)
-
-
-async def _look(home: Path, seconds: float, enough: Callable[[Sequence[KnownNode]], bool]) -> tuple[KnownNode, ...]:
-    """The nodes that answer within ``seconds``, or until they are ``enough``."""
-    found: tuple[KnownNode, ...] = ()
-    over = asyncio.Event()
-
-    def on_change(nodes: tuple[KnownNode, ...]) -> None:
-        nonlocal found
-        found = nodes
-        if enough(nodes):
-            over.set()
-
-    watcher = NodeWatcher(open_home(home), on_change)
-    await watcher.start()
-    try:
-        async with asyncio.timeout(seconds):
-            await over.wait()
-    except TimeoutError:
-        pass
-    finally:
-        await watcher.close()
-    return found
-
-
-def _meant(name: str, nodes: Sequence[KnownNode]) -> list[KnownNode]:
-    """Those that a person may mean by a name or the beginning of an id."""
-    named = [node for node in nodes if node.resources.name == name]
-    return named or [node for node in nodes if node.resources.node_id.startswith(name)]
-
-
-def _named(name: str, nodes: Sequence[KnownNode]) -> KnownNode:
-    meant = _meant(name, nodes)
-    if len(meant) == 1:
-        return meant[0]
-    if meant:
-        raise PomonaError(
-            f"{len(meant)} nodes are called {name}; write the beginning of an id (`pomona nodes --json`)."
-        )
-    raise PomonaError(
-        f"There is no node named {name} in reach; there are {', '.join(node.resources.name for node in nodes)}."
-    )
+    return named_nodes(usable, names) or list(usable)
 
 
 async def _started(home: Path, node_ids: Sequence[str]) -> list[KnownNode]:
     """Nodes of this machine that were just started, in this order."""
-    nodes = await _look(home, _FIND_SECONDS, lambda nodes: _ids(nodes) >= set(node_ids))
+
+    def complete(nodes: Sequence[KnownNode]) -> bool:
+        return _ids(nodes) >= set(node_ids)
+
+    nodes, _unpaired = await look_around(open_home(home), _FIND_SECONDS, enough_usable=complete)
     found = {node.resources.node_id: node for node in nodes}
-    if not found.keys() >= set(node_ids):
+    if not complete(nodes):
         raise PomonaError(
             f"Only {len(found)} of {len(node_ids)} nodes were found within {_FIND_SECONDS:.0f} s; "
             "check that multicast works on this machine's loopback."

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from runtime.engine.frames import Sampling
 from runtime.errors import PomonaError
 from runtime.server.ask import Ask
 from runtime.server.errors import refused, unsupported
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from runtime.cluster.text import ModelText, Turn
     from runtime.server.model import Model
     from runtime.server.vocabulary import Vocabulary
+    from runtime.server.wishes import Wishes
 
 ToolUse = Literal["auto", "none", "required"]
 _JSON_CALLS = "json_tools"
@@ -38,38 +37,6 @@ class Fields:
     effort: str = "reasoning_effort"
     bias: str = "logit_bias"
     logprobs: str = "logprobs"
-
-
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """How tokens are chosen; None is what the model's author wants, or else nothing special."""
-
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-    min_p: float | None = None
-    repetition_penalty: float | None = None
-    presence_penalty: float | None = None
-    frequency_penalty: float | None = None
-    logit_bias: Mapping[str, float] = field(default_factory=dict)
-    seed: int | None = None
-    logprobs: int = -1
-
-    def sampling(self, text: ModelText, bias_param: str) -> Sampling:
-        """As the driver wants it. Raises :class:`ApiError` for a bias of no token."""
-        own = text.sampling_defaults
-        return Sampling(
-            temperature=_first(self.temperature, own.get("temperature"), 1.0),
-            top_p=_first(self.top_p, own.get("top_p"), 1.0),
-            top_k=int(_first(self.top_k, own.get("top_k"), 0)),
-            min_p=_first(self.min_p, own.get("min_p"), 0.0),
-            repetition_penalty=_first(self.repetition_penalty, own.get("repetition_penalty"), 1.0),
-            presence_penalty=self.presence_penalty or 0.0,
-            frequency_penalty=self.frequency_penalty or 0.0,
-            logit_bias=_bias(self.logit_bias, len(text.tokenizer), bias_param),
-            seed=secrets.randbits(63) if self.seed is None else self.seed % (1 << 63),
-            logprobs=self.logprobs,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,17 +187,3 @@ class ChatCall:
         if text.tokenizer.init_kwargs.get("tool_parser_type") != _JSON_CALLS:
             raise unsupported(param, f"'{param}' cannot be enforced with this model's form of tool calls.")
         return text.tokenizer.tool_call_start, text.tokenizer.tool_call_end
-
-
-def _first(*values: Any) -> Any:
-    return next(value for value in values if isinstance(value, int | float))
-
-
-def _bias(given: Mapping[str, float], vocabulary_size: int, param: str) -> tuple[tuple[int, float], ...]:
-    pairs = []
-    for token, value in given.items():
-        if not token.isascii() or not token.isdigit() or int(token) >= vocabulary_size or not -100 <= value <= 100:
-            message = f"Invalid '{param}': '{token}: {value}' is no token id of this model with a bias of -100 to 100."
-            raise refused(param, message)
-        pairs.append((int(token), value))
-    return tuple(pairs)

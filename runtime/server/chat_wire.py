@@ -7,28 +7,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from runtime.server.call import ChatCall, Fields, ToolUse, Wishes
+from runtime.server.call import ChatCall, Fields, ToolUse
 from runtime.server.chat_turns import AnyMessage, turn
 from runtime.server.decode import neutral_only
 from runtime.server.errors import refused
-from runtime.server.wire import (
-    Alternatives,
-    Answers,
-    AnyText,
-    Client,
-    Count,
-    JsonObject,
-    Likelihood,
-    Penalty,
-    Repetition,
-    Seed,
-    Share,
-    Stops,
-    Strict,
-    Temperature,
-    ToolName,
-    TopK,
-)
+from runtime.server.wire import Alternatives, AnyText, Chosen, Client, Count, JsonObject, Strict, ToolName
 
 _OWN_OPTIONS = frozenset(
     {
@@ -96,14 +79,7 @@ class JsonSchema(Strict, frozen=True, tag_field="type", tag="json_schema"):
     json_schema: NamedSchema
 
 
-class StreamOptions(Strict, frozen=True):
-    """What a stream ends with."""
-
-    include_usage: bool | None = None
-    include_obfuscation: None = None
-
-
-class ChatRequest(Strict, frozen=True):
+class ChatRequest(Chosen, frozen=True, kw_only=True):
     """All that is understood.
 
     ``top_k``, ``min_p``, ``repetition_penalty``, ``chat_template_kwargs`` and ``ignore_eos`` are no fields of OpenAI's;
@@ -114,19 +90,6 @@ class ChatRequest(Strict, frozen=True):
     messages: Annotated[tuple[AnyMessage, ...], Meta(min_length=1)]
     max_tokens: Count | None = None
     max_completion_tokens: Count | None = None
-    stream: bool | None = None
-    stream_options: StreamOptions | None = None
-    n: Answers | None = None
-    stop: str | Stops | None = None
-    temperature: Temperature | None = None
-    top_p: Share | None = None
-    top_k: TopK | None = None
-    min_p: Likelihood | None = None
-    repetition_penalty: Repetition | None = None
-    presence_penalty: Penalty | None = None
-    frequency_penalty: Penalty | None = None
-    logit_bias: dict[str, float] | None = None
-    seed: Seed | None = None
     logprobs: bool | None = None
     top_logprobs: Alternatives | None = None
     tools: tuple[Tool, ...] | None = None
@@ -135,7 +98,6 @@ class ChatRequest(Strict, frozen=True):
     response_format: AnyText | JsonObject | JsonSchema | None = None
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
     chat_template_kwargs: dict[str, Any] | None = None
-    ignore_eos: bool | None = None
     user: Client | None = None
     safety_identifier: Client | None = None
     prompt_cache_key: str | None = None
@@ -150,29 +112,15 @@ class ChatRequest(Strict, frozen=True):
     def call(self) -> ChatCall:
         """What it asks for. Raises :class:`ApiError` for what is understood and not supported."""
         neutral_only(self, _NEUTRAL)
+        self.check_stream()
         if self.top_logprobs is not None and not self.logprobs:
             raise refused("top_logprobs", "'top_logprobs' needs 'logprobs' to be true.")
-        if self.stream_options is not None and not self.stream:
-            raise refused("stream_options", "'stream_options' needs 'stream' to be true.")
         if taken := _OWN_OPTIONS & (self.chat_template_kwargs or {}).keys():
             raise refused("chat_template_kwargs", f"'chat_template_kwargs' may not set '{min(taken)}'.")
-        if self.stop is not None and "" in self.stop_strings:
-            raise refused("stop", "Invalid 'stop': an empty string ends nothing.")
         choice = self.tool_choice
         return ChatCall(
             turns=tuple(turn(message, place) for place, message in enumerate(self.messages)),
-            wishes=Wishes(
-                self.temperature,
-                self.top_p,
-                self.top_k,
-                self.min_p,
-                self.repetition_penalty,
-                self.presence_penalty,
-                self.frequency_penalty,
-                self.logit_bias or {},
-                self.seed,
-                (self.top_logprobs or 0) if self.logprobs else -1,
-            ),
+            wishes=self.wishes((self.top_logprobs or 0) if self.logprobs else -1),
             fields=Fields(),
             max_tokens=self.max_completion_tokens or self.max_tokens,
             stops=self.stop_strings,
@@ -187,15 +135,6 @@ class ChatRequest(Strict, frozen=True):
             client=self.user or self.safety_identifier or "",
             ignore_eos=bool(self.ignore_eos),
         )
-
-    @property
-    def stop_strings(self) -> tuple[str, ...]:
-        return (self.stop,) if isinstance(self.stop, str) else self.stop or ()
-
-    @property
-    def wants_usage(self) -> bool:
-        """Whether a stream ends with the usage."""
-        return bool(self.stream_options and self.stream_options.include_usage)
 
 
 def tool_dict(tool: Tool) -> dict[str, Any]:

@@ -11,30 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta
 
 from runtime.server.ask import Ask, Delta, End, TokenInfo, Usage
-from runtime.server.call import Wishes
 from runtime.server.chat import usage_dict
-from runtime.server.chat_wire import StreamOptions
 from runtime.server.decode import decode, neutral_only
 from runtime.server.errors import ApiError, openai_body, refused
 from runtime.server.gathered import gather
 from runtime.server.generation import Generation
 from runtime.server.replies import json_reply
 from runtime.server.sse import PAUSE_SECONDS, EventStream, end_with_error, kept_alive
-from runtime.server.wire import (
-    Alternatives,
-    Answers,
-    Client,
-    Count,
-    Likelihood,
-    Penalty,
-    Repetition,
-    Seed,
-    Share,
-    Stops,
-    Strict,
-    Temperature,
-    TopK,
-)
+from runtime.server.wire import Alternatives, Answers, Chosen, Client, Count
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -51,28 +35,14 @@ _NEUTRAL: dict[str, tuple[Any, ...]] = {"echo": (None, False), "suffix": (None, 
 _Prompts = Annotated[tuple[Any, ...], Meta(min_length=1)]
 
 
-class CompletionRequest(Strict, frozen=True):
+class CompletionRequest(Chosen, frozen=True, kw_only=True):
     """All that is understood; beside OpenAI's fields what ``ChatRequest`` names."""
 
     model: str
     prompt: str | _Prompts
     max_tokens: Count | None = None
-    stream: bool | None = None
-    stream_options: StreamOptions | None = None
-    n: Answers | None = None
     best_of: Answers | None = None
-    stop: str | Stops | None = None
-    temperature: Temperature | None = None
-    top_p: Share | None = None
-    top_k: TopK | None = None
-    min_p: Likelihood | None = None
-    repetition_penalty: Repetition | None = None
-    presence_penalty: Penalty | None = None
-    frequency_penalty: Penalty | None = None
-    logit_bias: dict[str, float] | None = None
-    seed: Seed | None = None
     logprobs: Alternatives | None = None
-    ignore_eos: bool | None = None
     user: Client | None = None
     echo: bool | None = None
     suffix: str | None = None
@@ -80,25 +50,10 @@ class CompletionRequest(Strict, frozen=True):
     def asks(self, text: ModelText, model: Model) -> list[Ask]:
         """One for each prompt. Raises :class:`ApiError`."""
         neutral_only(self, _NEUTRAL)
+        self.check_stream()
         if self.best_of is not None and self.best_of != (self.n or 1):
             raise refused("best_of", "'best_of' other than 'n' is not supported here; leave it out.")
-        if self.stream_options is not None and not self.stream:
-            raise refused("stream_options", "'stream_options' needs 'stream' to be true.")
-        stops = (self.stop,) if isinstance(self.stop, str) else self.stop or ()
-        if "" in stops:
-            raise refused("stop", "Invalid 'stop': an empty string ends nothing.")
-        wishes = Wishes(
-            self.temperature,
-            self.top_p,
-            self.top_k,
-            self.min_p,
-            self.repetition_penalty,
-            self.presence_penalty,
-            self.frequency_penalty,
-            self.logit_bias or {},
-            self.seed,
-            -1 if self.logprobs is None else self.logprobs,
-        )
+        wishes = self.wishes(-1 if self.logprobs is None else self.logprobs)
         sampling = wishes.sampling(text, "logit_bias")
         end_tokens = () if self.ignore_eos else text.end_tokens
         return [
@@ -107,7 +62,7 @@ class CompletionRequest(Strict, frozen=True):
                 sampling,
                 model.answer_tokens(len(prompt), self.max_tokens or _DEFAULT_TOKENS, "prompt"),
                 end_tokens,
-                stops,
+                self.stop_strings,
                 self.n or 1,
                 self.user or "",
                 sorts=False,
@@ -175,7 +130,7 @@ async def _stream(
                 await stream.send_all(parts)
     except ApiError as error:
         return await end_with_error(stream, error, openai_body(error))
-    if asked.stream_options is not None and asked.stream_options.include_usage:
+    if asked.wants_usage:
         usage = _usage([ends[index] for index in range(generation.count)], asked.n or 1)
         await stream.send(head | {"choices": [], "usage": usage_dict(usage)})
     await stream.send("[DONE]")

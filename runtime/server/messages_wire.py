@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from runtime.server.call import ChatCall, Fields, ToolUse, Wishes
+from runtime.server.call import ChatCall, Fields, ToolUse
 from runtime.server.errors import refused
 from runtime.server.wire import Client, Count, Likelihood, Share, Stops, Strict, ToolName, TopK
+from runtime.server.wishes import Wishes
 
 _FIELDS = Fields(schema="output_config.format", effort="thinking")
 

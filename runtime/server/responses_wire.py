@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from runtime.server.call import ChatCall, Fields, ToolUse, Wishes
+from runtime.server.call import ChatCall, Fields, ToolUse
 from runtime.server.chat_turns import arguments_of
 from runtime.server.decode import converted, neutral_only
 from runtime.server.errors import refused
@@ -22,6 +22,7 @@ from runtime.server.wire import (
     Temperature,
     ToolName,
 )
+from runtime.server.wishes import Wishes
 
 _FIELDS = Fields("input", schema="text.format", effort="reasoning.effort", logprobs="top_logprobs")
 _NEUTRAL: dict[str, tuple[Any, ...]] = {

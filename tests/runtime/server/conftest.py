@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from openai import OpenAI
 
 from tests.runtime.server import speaking_model
-from tests.runtime.server.serving import WAITING, Serving, serving
+from tests.runtime.server.serving import KEY, WAITING, Serving, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,12 @@ def speaking(demo_model, tmp_path_factory) -> Path:
 def shared_server(speaking) -> Iterator[Serving]:
     with serving(speaking, "--virtual-nodes", "2", "--split", "13,17", "--waiting", str(WAITING)) as server:
         yield server
+
+
+@pytest.fixture
+def client(server) -> Iterator[OpenAI]:
+    with OpenAI(base_url=server.address, api_key=KEY, max_retries=0) as client:
+        yield client
 
 
 @pytest.fixture

@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KEY = "a-key-of-the-tests"
+QUESTION = "What is the capital of France?"
+PLACE = {
+    "type": "object",
+    "properties": {"place": {"type": "string", "enum": ["Paris", "Rome"]}},
+    "required": ["place"],
+    "additionalProperties": False,
+}
+"""What a tool of the tests takes."""
 WAITING = 6
 """Requests that the server of the tests takes at one time."""
 _START_SECONDS = 240

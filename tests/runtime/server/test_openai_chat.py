@@ -12,36 +12,25 @@ from openai import OpenAI
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from pydantic import BaseModel
 
-from tests.runtime.server.serving import KEY, WAITING
+from tests.runtime.server.serving import PLACE, QUESTION, WAITING
 
 pytestmark = pytest.mark.timeout(300)
 
-QUESTION = [{"role": "user", "content": "What is the capital of France?"}]
+ASKED = [{"role": "user", "content": QUESTION}]
 STORY = [{"role": "user", "content": "Write a very long story about a fox."}]
 WEATHER = {
     "type": "function",
     "function": {
         "name": "weather",
         "description": "The weather at a place",
-        "parameters": {
-            "type": "object",
-            "properties": {"place": {"type": "string", "enum": ["Paris", "Rome"]}},
-            "required": ["place"],
-            "additionalProperties": False,
-        },
+        "parameters": PLACE,
     },
 }
 
 
 @pytest.fixture
-def client(server):
-    with OpenAI(base_url=server.address, api_key=KEY, max_retries=0) as client:
-        yield client
-
-
-@pytest.fixture
 def ask(client, server):
-    def ask(messages=QUESTION, **options):
+    def ask(messages=ASKED, **options):
         return client.chat.completions.create(
             **{
                 "model": server.model,
@@ -76,7 +65,7 @@ def test_an_answer_and_its_stream_are_the_same(ask):
 def test_answers_fit_the_published_types_strictly(server):
     body = {
         "model": server.model,
-        "messages": QUESTION,
+        "messages": ASKED,
         "max_tokens": 4,
         "logprobs": True,
         "top_logprobs": 2,
@@ -96,7 +85,7 @@ def test_answers_fit_the_published_types_strictly(server):
 
 def test_the_second_turn_takes_the_first_from_the_caches(ask):
     first = ask(STORY, max_tokens=24)
-    turns = [*STORY, {"role": "assistant", "content": first.choices[0].message.content}, *QUESTION]
+    turns = [*STORY, {"role": "assistant", "content": first.choices[0].message.content}, *ASKED]
     second = ask(turns, max_tokens=2)
     assert second.usage.prompt_tokens_details.cached_tokens > first.usage.prompt_tokens
 
@@ -212,6 +201,7 @@ def test_thoughts_come_apart(ask):
         ({"top_logprobs": 2}, "top_logprobs"),
         ({"tool_choice": "required"}, "tool_choice"),
         ({"stop": ""}, "stop"),
+        ({"stream_options": {"include_usage": True}}, "stream_options"),
         (
             {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "objekt"}}}},
             "response_format",

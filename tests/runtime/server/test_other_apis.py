@@ -10,29 +10,15 @@ import openai
 import pytest
 from anthropic import Anthropic
 from anthropic.types import Message, RawMessageStreamEvent
-from openai import OpenAI
 from openai.types import Completion
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 
-from tests.runtime.server.serving import KEY
+from tests.runtime.server.serving import KEY, PLACE, QUESTION
 
 pytestmark = pytest.mark.timeout(300)
 
-QUESTION = "What is the capital of France?"
 BEGINNING = "The capital of France is"
-PLACE = {
-    "type": "object",
-    "properties": {"place": {"type": "string", "enum": ["Paris", "Rome"]}},
-    "required": ["place"],
-    "additionalProperties": False,
-}
-
-
-@pytest.fixture
-def client(server):
-    with OpenAI(base_url=server.address, api_key=KEY, max_retries=0) as client:
-        yield client
 
 
 @pytest.fixture
