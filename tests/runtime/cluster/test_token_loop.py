@@ -41,7 +41,8 @@ async def run_at_random(
     async with LocalRanks(made, folder, hops=hops) as ranks:
         while len(answers.ended) < request_count:
             open_requests = wanted.keys() - answers.ended.keys()
-            if len(wanted) < request_count and len(open_requests) < 8 and chance.random() < 0.7:
+            may_submit = len(wanted) < request_count and len(open_requests) < 8
+            if may_submit and (not open_requests or chance.random() < 0.7):
                 request = len(wanted)
                 prompt = tuple(chance.randrange(1, 128) for _ in range(chance.choice((1, 3, 8, 30, 90))))
                 wanted[request] = prompt, chance.choice((1, 4, 15))
