@@ -80,6 +80,10 @@ def test_a_group_ends_when_one_of_it_is_left_out_or_goes_away(store):
     assert all(len(names) == 1 for names in ranks(store))
 
 
+def entry(window, card, text):
+    return next(entry for entry in window.editor.cards[card].menu().actions() if entry.text() == text)
+
+
 def test_the_window_offers_it_as_a_button_and_in_the_menu_of_a_card(window):
     show_like_nodes(window.store)
     window.store.choose_goal("chat")
@@ -87,10 +91,9 @@ def test_the_window_offers_it_as_a_button_and_in_the_menu_of_a_card(window):
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)
     assert window.store.arrangement.groups == (("studio", "macbook-pro"),)
     assert window.editor.handles[0].isHidden()
-    entries = {entry.text(): entry for entry in window.editor.cards[1].menu().actions()}
-    entries["Take the Group Apart"].trigger()
+    entry(window, 1, "Take the Group Apart").trigger()
     assert window.store.arrangement.groups == ()
-    window.editor.cards[0].menu().actions()[-1].trigger()
+    entry(window, 0, "Share Layers with the Next").trigger()
     assert len(window.store.arrangement.groups) == 1
 
 
