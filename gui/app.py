@@ -111,6 +111,7 @@ def connect(window: Window, bridge: Bridge) -> None:
     bridge.trouble.connect(window.show_trouble)
     window.session_wanted.connect(bridge.start_session)
     window.resplit_wanted.connect(bridge.resplit)
+    window.leave_wanted.connect(bridge.leave_session)
     window.stop_wanted.connect(bridge.stop_session)
     window.check_wanted.connect(bridge.check)
     window.check_cancel_wanted.connect(bridge.cancel_check)

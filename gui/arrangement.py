@@ -46,6 +46,16 @@ class Arrangement:
     offer: GroupOffer | None = None
     """Groups that would reach the goal better."""
 
+    def for_nodes(self, split: Split, ids: Sequence[str]) -> Arrangement:
+        """After other nodes came into view; who holds layers of its own now is not left out, nor shares another's."""
+        held = {node_id for node_id, count in zip(ids, split.counts, strict=True) if count}
+        whole = tuple(group for group in self.groups if {*group} <= {*ids} and not held & {*group[1:]})
+        return replace(self, split=split, goal=None, unused=(), offer=None, groups=whole, left_out=self.left_out - held)
+
+    def for_another_model(self) -> Arrangement:
+        """Only what is said of the nodes stays."""
+        return Arrangement(self.split, self.order, left_out=self.left_out)
+
     def by_hand(self, split: Split) -> Arrangement:
         """With a split that a person made; whoever gets layers by it is left out no more."""
         return replace(self, split=split, goal=None, unused=(), offer=None)
@@ -113,7 +123,8 @@ class Arrangement:
     def evenly(self, ids: Sequence[str]) -> Arrangement:
         """The same number of layers for every node that is not left out."""
         followers = {member for group in self.groups for member in group[1:]}
-        part = [node_id for node_id in ids if node_id not in self.left_out | followers]
+        own = [node_id for node_id in ids if node_id not in followers]
+        part = [node_id for node_id in own if node_id not in self.left_out] or own
         counts = dict(zip(part, even(self.split.layer_count, len(part)).counts, strict=True))
         return replace(self._with_counts(counts, ids), goal="even", unused=(), offer=None)
 

@@ -86,6 +86,7 @@ class Bridge(QObject):
         self._runner = SessionRunner(self.session_message.emit)
         self._tasks: set[asyncio.Task[None]] = set()
         self._checks = CheckErrand(self.check_done.emit)
+        self._leaves = False
         self._surveyed: set[tuple[str, str]] = set()
         self._thread = threading.Thread(target=self._run_loop, name="pomona-asyncio", daemon=True)
 
@@ -172,6 +173,10 @@ class Bridge(QObject):
     def running(self) -> bool:
         return self._thread.is_alive()
 
+    def leave_session(self) -> None:
+        """When everything ends, let the session go on."""
+        self._leaves = True
+
     def shutdown(self) -> None:
         """Begin to end everything; ``stopped`` follows."""
         if self._loop is not None and self._stop is not None and not self._loop.is_closed():
@@ -217,7 +222,7 @@ class Bridge(QObject):
         watcher = services.watch(self._home, self._on_nodes, self.unpaired_changed.emit)
         self._spawn(watcher.start())
         await self._stop.wait()
-        await self._guarded(self._runner.end())
+        await self._guarded(self._runner.leave() if self._leaves else self._runner.end())
         await self._checks.end()
         await self._runner.all_closed()
         await self._guarded(watcher.close())

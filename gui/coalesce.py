@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from runtime.cluster.messages import LoadProgress, ServerMessage, Statistics, Text, Throughput
+from runtime.cluster.messages import LoadProgress, ModelFetch, ServerMessage, Statistics, Text, Throughput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -39,6 +39,8 @@ class Coalescer:
                 self._stats.push("statistics", message)
             case LoadProgress():
                 self._stats.push(message.rank, message)
+            case ModelFetch():
+                self._stats.push(("fetch", message.node_id), message)
             case _:
                 self.flush()
                 self._deliver(message)

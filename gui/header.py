@@ -10,7 +10,7 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from gui.checks import Badge, badge
-from gui.formatting import bytes_words, count_words
+from gui.formatting import bytes_words
 from gui.icons import icon
 from gui.models.chooser import LOCKED
 from gui.session import Phase
@@ -96,7 +96,7 @@ class Header(QWidget):
         model.addWidget(self.subtitle, 100)
         model.addWidget(self.change)
         model.addStretch(1)
-        lower.addLayout(model, 3)
+        lower.addLayout(model, 6)
         lower.addWidget(self.badge, 0, Qt.AlignmentFlag.AlignTop)
         lower.addWidget(self.status, 7)
         column = QVBoxLayout(self)
@@ -110,8 +110,7 @@ class Header(QWidget):
         layout = store.layout
         self.title.setText(layout.name if layout else "Pomona")
         if layout:
-            count = count_words(len(layout.layer_bytes), "layer")
-            self.subtitle.setText(f"{count} · {bytes_words(layout.weight_bytes)} weights")
+            self.subtitle.setText(f"{store.layers_words} · {bytes_words(layout.weight_bytes)} weights")
         else:
             self.subtitle.setText("No model yet")
         self.subtitle.setMaximumWidth(self.subtitle.sizeHint().width())

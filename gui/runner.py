@@ -28,6 +28,9 @@ class Session(Protocol):
     async def close(self) -> None:
         """End the session and its processes; harmless when it is over."""
 
+    async def leave(self) -> None:
+        """Let it go on without this window."""
+
 
 class SessionRunner:
     """Delivers what sessions say, coalesced. The last message of each is ``Failed`` or ``Ended``.
@@ -66,6 +69,16 @@ class SessionRunner:
             await self._session.close()
         elif self._starting is not None:
             self._starting.cancel()
+
+    async def leave(self) -> None:
+        """Let the session go on without this window. One that still starts is ended."""
+        session, self._session = self._session, None
+        if session is None:
+            await self.end()
+            return
+        for task in self._tasks:
+            task.cancel()
+        await session.leave()
 
     async def all_closed(self) -> None:
         """Wait until nothing is left of any session."""

@@ -139,10 +139,10 @@ def node(name: str, chip: str, total_gib: float, available_gib: float, *, virtua
 def macs() -> tuple[KnownNode, ...]:
     """Four Macs that hold a large model together."""
     return (
-        node("Studio Ultra", "M3 Ultra", 192, 178),
-        node("Studio Max", "M4 Max", 128, 117),
-        node("MacBook Pro", "M4 Pro", 48, 36),
-        node("Mac mini", "M4", 32, 25),
+        _as_fast(node("Studio Ultra", "M3 Ultra", 192, 178), 819),
+        _as_fast(node("Studio Max", "M4 Max", 128, 117), 546),
+        _as_fast(node("MacBook Pro", "M4 Pro", 48, 36), 273),
+        _as_fast(node("Mac mini", "M4", 32, 25), 120),
     )
 
 

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gui.scenes import SCENES, settle
+from gui.scenes import SCENES
+from gui.session_scenes import settle
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QPixmap

@@ -10,6 +10,7 @@ from runtime.cluster.messages import (
     Ended,
     Failed,
     LoadProgress,
+    ModelFetch,
     PlanRefused,
     RankHeld,
     Ready,
@@ -68,6 +69,8 @@ class SessionState:
     plan: Plan | None = None
     progress: tuple[LoadProgress, ...] = ()
     """The newest of each rank, in rank order."""
+    fetches: tuple[ModelFetch, ...] = ()
+    """The newest of each node that gets what its layers need, before it loads."""
     held: tuple[RankHeld, ...] = ()
     links: tuple[UsedLink, ...] = ()
     change: Change | None = None
@@ -104,6 +107,11 @@ class SessionState:
     def progress_of(self, node_id: str) -> LoadProgress | None:
         """How far the rank on a node has loaded."""
         return next((one for one in self.progress if one.node_id == node_id), None)
+
+    def fetch_of(self, node_id: str) -> ModelFetch | None:
+        """What a node still fetches; None if it has all."""
+        fetch = next((one for one in self.fetches if one.node_id == node_id), None)
+        return fetch if fetch is not None and fetch.done_bytes < fetch.total_bytes else None
 
     def held_by(self, node_id: str) -> RankHeld | None:
         """What the rank on a node truly holds."""
@@ -146,9 +154,8 @@ def changing(state: SessionState, now_seconds: float) -> SessionState:
 def received(state: SessionState, message: ServerMessage, now_seconds: float = 0.0) -> SessionState:
     """After a message from the controller; messages about answers change nothing here."""
     match message:
-        case LoadProgress() if state.active:
-            others = [one for one in state.progress if one.rank != message.rank]
-            return replace(state, progress=tuple(sorted([*others, message], key=lambda one: one.rank)))
+        case LoadProgress() | ModelFetch() if state.active:
+            return _progressed(state, message)
         case Ready() if state.phase in {Phase.LOADING, Phase.RUNNING}:
             return _ready(state, message, now_seconds)
         case Recovering() if state.phase is Phase.RUNNING:
@@ -175,6 +182,15 @@ def _over(state: SessionState, message: Failed | Ended) -> SessionState:
     return SessionState(failure=state.failure, returned_bytes=returned)
 
 
+def _progressed(state: SessionState, message: LoadProgress | ModelFetch) -> SessionState:
+    """A rank or a node is a step further."""
+    if isinstance(message, ModelFetch):
+        rest = [one for one in state.fetches if one.node_id != message.node_id]
+        return replace(state, fetches=(*rest, message))
+    others = [one for one in state.progress if one.rank != message.rank]
+    return replace(state, progress=tuple(sorted([*others, message], key=lambda one: one.rank)))
+
+
 def _ready(state: SessionState, ready: Ready, now_seconds: float) -> SessionState:
     outcome, rate, lost = state.outcome, state.load_bytes_per_second, state.lost
     seconds = now_seconds - state.began_seconds
@@ -197,6 +213,7 @@ def _ready(state: SessionState, ready: Ready, now_seconds: float) -> SessionStat
         held=ready.ranks,
         links=ready.links,
         progress=(),
+        fetches=(),
         change=None,
         outcome=outcome,
         run=None,

@@ -13,6 +13,7 @@ from gui.split.view import LOCKED_LOADING
 if TYPE_CHECKING:
     from gui.preview import Preview
     from gui.session import SessionState
+    from runtime.cluster.messages import ModelFetch
     from runtime.models.layout import ModelLayout
 
 
@@ -31,8 +32,7 @@ def status(
     """The state of the window in one sentence. ``edited``: another split is shown than the one that runs."""
     match session.phase:
         case Phase.LOADING:
-            done, total = bytes_words(session.loaded_bytes), bytes_words(session.total_bytes)
-            return Status(f"Loading: {done} of {total}. {LOCKED_LOADING}.", Tone.BUSY)
+            return Status(f"{_loading_words(session)} {LOCKED_LOADING}.", Tone.BUSY)
         case Phase.RUNNING:
             return _running(session, preview, edited=edited)
         case Phase.STOPPING:
@@ -53,6 +53,23 @@ def status(
     else:
         words = f"Ready to start: {layers} on {ranks}."
     return Status(back + words, Tone.DIM, can_start=True)
+
+
+def _loading_words(session: SessionState) -> str:
+    fetching = [one for one in session.fetches if one.done_bytes < one.total_bytes]
+    if fetching:
+        return _fetch_words(fetching)
+    return f"Loading: {bytes_words(session.loaded_bytes)} of {bytes_words(session.total_bytes)}."
+
+
+def _fetch_words(fetching: list[ModelFetch]) -> str:
+    done, total = sum(one.done_bytes for one in fetching), sum(one.total_bytes for one in fetching)
+    rate = sum(one.bytes_per_second for one in fetching)
+    words = f"Fetching: {bytes_words(done)} of {bytes_words(total)}"
+    if rate > 0:
+        words += f" at {bytes_words(round(rate))}/s"
+    left = [one.seconds_left for one in fetching if one.seconds_left is not None]
+    return f"{words}, {seconds_words(max(left))} left." if left else f"{words}."
 
 
 def _running(session: SessionState, preview: Preview | None, *, edited: bool) -> Status:

@@ -15,6 +15,7 @@ from gui.arranger import Arranger, ids_of, ordered
 from gui.checks import Checks
 from gui.preview import make_preview
 from gui.session import SessionState, changing, received, started, stopping
+from gui.split.kinds import Kind, layer_kinds, layers_of_kinds
 from gui.split.model import Split, even
 from gui.split.strip_view import Measured, StripView, strip_view
 from gui.split.view import EditorView, editor_view
@@ -42,6 +43,7 @@ class Store(Arranger):
         super().__init__(parent)
         self.checks = Checks()
         self.measured: Measured | None = None
+        self._kinds: tuple[Kind, ...] = ()
         self._tensor_answer: tuple[object, str | None] | None = None
         """To a question about tensor mode."""
         self.kept_splits: dict[str, KeptSplit] = {}
@@ -52,7 +54,10 @@ class Store(Arranger):
     def set_layout(self, layout: ModelLayout) -> None:
         """The model was read."""
         self.keep_split()
+        if self.layout is not None and self.layout.name != layout.name:
+            self.arrangement = self.arrangement.for_another_model()
         self.layout = layout
+        self._kinds = layer_kinds(layout)
         self.measured = None
         self._splits_of_nodes.clear()
         kept = self.kept_splits.get(layout.name)
@@ -158,6 +163,11 @@ class Store(Arranger):
     # For the views ------------------------------------------------------------------------------------------------
 
     @property
+    def layers_words(self) -> str:
+        """How many layers of which kinds the model has."""
+        return layers_of_kinds(self._kinds)
+
+    @property
     def is_edited(self) -> bool:
         """Whether the split that is shown is another than the one that runs."""
         running, shown = self.session.plan, self.preview.shown if self.preview else None
@@ -180,7 +190,8 @@ class Store(Arranger):
         layer_count = len(self.layout.layer_bytes) if self.layout else 0
         if self.preview is None or not self.nodes:
             return EditorView(layer_count=layer_count)
-        return editor_view(self.preview, self.session, layer_count, self.links, self.hues)
+        view = editor_view(self.preview, self.session, layer_count, self.links, self.hues)
+        return replace(view, kinds=self._kinds if len(set(self._kinds)) > 1 else ())
 
     @property
     def plan(self) -> Plan | None:
@@ -235,7 +246,7 @@ class Store(Arranger):
         if self.layout is not None and (old != new or fresh):
             self._splits_of_nodes[old] = self.split
             split = self._split_for(old, new, len(self.layout.layer_bytes))
-            self.arrangement = replace(self.arrangement, split=split, goal=None, unused=(), offer=None)
+            self.arrangement = self.arrangement.for_nodes(split, new)
             self._drag_start = None
             self.undo_stack.clear()  # what it holds speaks of other nodes
         self._refresh()

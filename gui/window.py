@@ -59,6 +59,7 @@ class Window(QMainWindow):
         check_cancel_wanted: The check shall end.
         asked: A :class:`runtime.cluster.messages.Chat` for the model.
         cancel_wanted: The request id of an answer to stop.
+        leave_wanted: The window is about to close, and the session shall go on.
         closed: The person closed the window, and confirmed it if a session was running.
     """
 
@@ -69,6 +70,7 @@ class Window(QMainWindow):
     check_cancel_wanted = Signal()
     asked = Signal(object)
     cancel_wanted = Signal(str)
+    leave_wanted = Signal()
     closed = Signal()
 
     def __init__(self, appearance: Appearance, *, ask_before_close: bool = True) -> None:
@@ -79,6 +81,7 @@ class Window(QMainWindow):
         self._close_confirmed = False
         self._question = CloseQuestion(self)
         self._question.confirmed.connect(self.close_now)
+        self._question.leave_wanted.connect(self._on_leave)
         theme = appearance.theme
         self.setWindowTitle("Pomona")
         self.header = Header(theme)
@@ -264,6 +267,7 @@ class Window(QMainWindow):
         self.models.lock(locked=store.session.active)
         self.editor.set_view(store.editor_view)
         self.strip.show_view(store.strip_view)
+        self.strip.server.show_serving(store.session.serving if store.session.phase is Phase.RUNNING else None)
         self.header.show_store(store, now)
         running = store.session.plan if store.session.phase is Phase.RUNNING else None
         self.chat.set_split(" | ".join(map(str, store.running_counts)), running.context_tokens if running else 0)
@@ -286,12 +290,18 @@ class Window(QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         if self.store.session.active and self._ask_before_close and not self._close_confirmed:
             event.ignore()
-            self._question.ask()
+            nodes = self.store.nodes
+            running = self.store.session.phase is Phase.RUNNING
+            self._question.ask(can_leave=running and not any(node.resources.virtual for node in nodes))
             return
         event.accept()
         self.trust.close_all()
         self.memory.close()
         self.closed.emit()
+
+    def _on_leave(self) -> None:
+        self.leave_wanted.emit()
+        self.close_now()
 
     def close_now(self) -> None:
         """Close without a question: the system, or the terminal, asked."""

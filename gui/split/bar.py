@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QLine, QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QLinearGradient, QPainter, QPainterPath, QPen
 
+from gui.split.kinds import Kind
 from gui.theme import faded, ink_on, sized_font
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def paint_pipeline(painter: QPainter, geometry: Geometry, view: EditorView, them
                 if card.leader == index:
                     _paint_ribbon(painter, geometry, follower, segment, theme.hue(card.hue), theme)
             _paint_segment(painter, geometry, segment, range(first, end), hue, hatched=view.cards[index].hatched)
+            _paint_kinds(painter, geometry, view.kinds, range(first, end), ink_on(hue))
         elif view.cards[index].leader is None:
             _paint_left_out(painter, geometry, index, grips, hue)
         first = end
@@ -115,6 +117,29 @@ def _paint_cells(painter: QPainter, geometry: Geometry, edges: range, color: QCo
     painter.setPen(QPen(color, 1))
     painter.drawLines([QLine(x, top, x, bottom) for x in xs])
     painter.restore()
+
+
+def _paint_kinds(painter: QPainter, geometry: Geometry, kinds: Sequence[Kind], layers: range, ink: QColor) -> None:
+    """A mark at the foot of each cell: three dots for experts, a short line for a sliding window, a wave for linear."""
+    if not kinds or geometry.cell_width < 4:
+        return
+    y = geometry.bar.bottom() - 4
+    half = min(geometry.cell_width / 2 - 1, 5.0)
+    pen = QPen(faded(ink, 0.75), 1.5, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap)
+    painter.setPen(pen)
+    for layer in layers:
+        x = geometry.x_of(layer) + geometry.cell_width / 2
+        match kinds[layer]:
+            case Kind.EXPERTS:
+                painter.drawPoints([QPointF(x + offset * half * 0.7, y) for offset in (-1, 0, 1)])
+            case Kind.SLIDING:
+                painter.drawLine(QPointF(x - half * 0.7, y), QPointF(x + half * 0.7, y))
+            case Kind.LINEAR:
+                rise = QPointF(0, 2)
+                left, right = QPointF(x - half * 0.7, y), QPointF(x + half * 0.7, y)
+                painter.drawPolyline([left + rise, QPointF(x, y) - rise, right + rise])
+            case Kind.DENSE:
+                pass
 
 
 def _paint_count(painter: QPainter, segment: QRectF, layers: range, ink: QColor) -> None:

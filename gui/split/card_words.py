@@ -19,22 +19,16 @@ from gui.preview import Fit
 from gui.session import Phase, SessionState
 from gui.split.card import CardView, Glyph, Tone
 from gui.split.card_bar import planned_bar, running_bar
+from gui.split.loading_words import fetching_card, loading_card
+from gui.split.node_words import chip_words, layers_held, node_tooltip
 from resources.sleep import slept_words
-from resources.words import facts
 
 if TYPE_CHECKING:
     from gui.preview import Share
-    from runtime.cluster.messages import Failed, LoadProgress, RankHeld
+    from runtime.cluster.messages import Failed, RankHeld
 
 _NOTICED_SECONDS = 5.0
 """By so much the clocks of two machines may differ."""
-_PHASE_WORDS = {
-    "starting": "Starting a worker",
-    "connecting": "Connecting",
-    "loading": "Loading",
-    "warming up": "Warming up",
-    "ready": "Ready, waits for the others",
-}
 
 
 def card_view(share: Share, session: SessionState, *, tensor: bool = False) -> CardView:
@@ -46,14 +40,16 @@ def card_view(share: Share, session: SessionState, *, tensor: bool = False) -> C
         card = _lost_card(share, session.change.reason, "Lost, going on without")
     elif node.node_id in session.lost:
         card = _lost_card(share, "The session goes on without this node.", "Lost, the session goes on")
+    elif session.phase is not Phase.STOPPING and (fetch := session.fetch_of(node.node_id)) is not None:
+        card = fetching_card(share, fetch)
     elif session.change is not None and progress is not None:
-        card = _loading_card(share, progress, stopping=stopping)
+        card = loading_card(share, progress, stopping=stopping)
     elif session.can_change and _layers(held) != _layers_of(share):
         card = _edited_card(share, held)
     elif session.phase in {Phase.RUNNING, Phase.STOPPING} and held is not None:
         card = _running_card(share, held, stopping=stopping)
     elif session.phase in {Phase.LOADING, Phase.STOPPING} and _takes_part(share, session):
-        card = _loading_card(share, progress, stopping=stopping)
+        card = loading_card(share, progress, stopping=stopping)
     elif session.failure is not None and session.failure.node_id == node.node_id:
         card = _failed_card(share, session.failure)
     else:
@@ -64,16 +60,6 @@ def card_view(share: Share, session: SessionState, *, tensor: bool = False) -> C
 def _takes_part(share: Share, session: SessionState) -> bool:
     stages = session.plan.stages if session.plan else ()
     return any(rank.node_id == share.node.node_id for stage in stages for rank in stage.ranks)
-
-
-def _chip(share: Share) -> str:
-    node = share.node
-    memory = round_bytes_words(node.memory_total_bytes)
-    return f"{node.chip} · {memory} · virtual" if node.virtual else f"{node.chip} · {memory}"
-
-
-def _base_tooltip(share: Share) -> str:
-    return "\n".join([share.node.name, *facts(share.node)])
 
 
 def _waiting_card(share: Share, *, tensor: bool) -> CardView:
@@ -109,8 +95,8 @@ def _waiting_card(share: Share, *, tensor: bool) -> CardView:
     return CardView(
         node_id=node.node_id,
         name=node.name,
-        chip=_chip(share),
-        layers=_count(share, tensor=tensor),
+        chip=chip_words(share),
+        layers=layers_held(share, tensor=tensor),
         number=figure[0],
         unit=figure[1],
         short_unit=figure[2],
@@ -128,17 +114,8 @@ def _waiting_card(share: Share, *, tensor: bool) -> CardView:
         outlined=fit is Fit.OVER,
         hatched=fit is Fit.OVER,
         faded=fit is Fit.LEFT_OUT,
-        tooltip=f"{_base_tooltip(share)}\n{detail}",
+        tooltip=f"{node_tooltip(share)}\n{detail}",
     )
-
-
-def _count(share: Share, *, tensor: bool) -> str:
-    if share.fit in {Fit.LEFT_OUT, Fit.UNKNOWN}:
-        return "no layers" if share.fit is Fit.LEFT_OUT else ""
-    if tensor:
-        return "all layers"
-    shared = " shared" if share.group else ""
-    return count_words(share.layer_count, "layer") + shared
 
 
 def _span(share: Share, *, tensor: bool) -> str:
@@ -149,33 +126,6 @@ def _span(share: Share, *, tensor: bool) -> str:
     return f"its part of {layers}, shared with {and_words(others)}" if others else layers
 
 
-def _loading_card(share: Share, progress: LoadProgress | None, *, stopping: bool) -> CardView:
-    phase = progress.phase if progress else "starting"
-    loaded = progress.loaded_bytes if progress else 0
-    total = progress.total_bytes if progress else share.weight_bytes
-    words = "Stopping" if stopping else _PHASE_WORDS[phase]
-    fraction = min(loaded / total, 1.0) if total else float(phase == "ready")
-    if phase == "loading" and not stopping:
-        words = f"{words} · {fraction:.0%}"
-    number, unit = split_bytes(loaded)
-    ready = phase == "ready" and not stopping
-    return CardView(
-        node_id=share.node.node_id,
-        name=share.node.name,
-        chip=_chip(share),
-        layers=_count(share, tensor=False),
-        number=number,
-        unit=f"{unit} of {bytes_words(total)} loaded",
-        short_unit=f"{unit} loaded",
-        words=words,
-        short_words="Ready" if ready else words,
-        glyph=Glyph.CHECK if ready else Glyph.DOTS,
-        tone=Tone.GOOD if ready else Tone.BUSY,
-        own=fraction,
-        tooltip=f"{_base_tooltip(share)}\n{words}: {bytes_words(loaded)} of {bytes_words(total)}",
-    )
-
-
 def _running_card(share: Share, held: RankHeld, *, stopping: bool) -> CardView:
     node = share.node
     number, unit = split_bytes(held.held_bytes)
@@ -184,7 +134,7 @@ def _running_card(share: Share, held: RankHeld, *, stopping: bool) -> CardView:
     return CardView(
         node_id=node.node_id,
         name=node.name,
-        chip=_chip(share),
+        chip=chip_words(share),
         layers=count_words(held.last_layer - held.first_layer + 1, "layer"),
         number=number,
         unit=f"{unit} held",
@@ -200,7 +150,7 @@ def _running_card(share: Share, held: RankHeld, *, stopping: bool) -> CardView:
         detail=f"{bytes_words(held.planned_bytes)} planned · room for {bytes_words(share.kv_bytes)} cache",
         short_detail=f"{bytes_words(held.planned_bytes)} planned",
         tooltip=(
-            f"{_base_tooltip(share)}\n{layers_words(held.first_layer, held.last_layer).capitalize()}: "
+            f"{node_tooltip(share)}\n{layers_words(held.first_layer, held.last_layer).capitalize()}: "
             f"{bytes_words(held.held_bytes)} held, {bytes_words(held.planned_bytes)} planned"
         ),
     )
@@ -248,7 +198,7 @@ def _lost_card(share: Share, reason: str, words: str) -> CardView:
         outlined=True,
         hatched=False,
         faded=True,
-        tooltip=f"{_base_tooltip(share)}\n{reason}",
+        tooltip=f"{node_tooltip(share)}\n{reason}",
     )
 
 
@@ -263,5 +213,5 @@ def _failed_card(share: Share, failure: Failed) -> CardView:
         glyph=Glyph.CROSS,
         tone=Tone.BAD,
         outlined=True,
-        tooltip=f"{_base_tooltip(share)}\n{failure.reason}",
+        tooltip=f"{node_tooltip(share)}\n{failure.reason}",
     )

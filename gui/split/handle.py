@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
     from gui.theme import Theme
 
 PAGE_LAYERS = 5
+_TYPING_SECONDS = 1.2
+"""A digit that comes later than this after the last begins another number."""
 _HINT = (
-    "Drag it, or use the arrow keys (with Shift: five layers).\n"
+    "Drag it, use the arrow keys (with Shift: five layers), or type the number of layers on its left.\n"
     "Double-click shares the layers of the two nodes by their free memory."
 )
 
@@ -49,6 +52,8 @@ class BoundaryHandle(QAbstractSlider):
         self._grab_offset = 0.0
         self._dragging = False
         self._grip = 0.0
+        self._typed = ""
+        self._typed_seconds = 0.0
         self._theme: Theme | None = None
         self._hue = QColor()
         self.setObjectName(f"boundary_{index}")
@@ -120,13 +125,22 @@ class BoundaryHandle(QAbstractSlider):
             Qt.Key.Key_Home: self.minimum() - self.value(),
             Qt.Key.Key_End: self.maximum() - self.value(),
         }
-        if key == Qt.Key.Key_Escape and self._dragging:
+        if event.text().isdecimal() and event.text().isascii() and not self._dragging:
+            self._type(event.text())
+        elif key == Qt.Key.Key_Escape and self._dragging:
             self._end_drag()
             self.cancelled.emit()
         elif key in steps and not self._dragging:
             self.nudge(steps[Qt.Key(key)])
         else:
             event.ignore()
+
+    def _type(self, digit: str) -> None:
+        """Digits in a row make the number of layers that the left node shall have."""
+        now = monotonic()
+        self._typed = digit if now - self._typed_seconds > _TYPING_SECONDS else self._typed + digit
+        self._typed_seconds = now
+        self.wanted.emit(min(self.minimum() + int(self._typed[-4:]), self.maximum()))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() is not Qt.MouseButton.LeftButton:

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
+from gui.server_line import ServerLine
 from gui.split.strip_view import StripView, context_words
 from gui.theme import sized_font
 from gui.widgets.labels import ElidedLabel, label, set_ink
@@ -60,6 +61,9 @@ class PlanStrip(QWidget):
             upper.addWidget(how_much)
             upper.addSpacing(16)
         upper.addStretch(1)
+        self.server = ServerLine(theme)
+        upper.addWidget(self.server)
+        upper.addSpacing(10)
         self._context_name = label("context_name", 12)
         self._context_name.setText("Context")
         self.context = PopUp(theme)
@@ -113,6 +117,7 @@ class PlanStrip(QWidget):
         """Take another appearance."""
         self._theme = theme
         self.context.set_theme(theme)
+        self.server.set_theme(theme)
         self._ink()
 
     def _show_offers(self) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gui.preview import Preview
     from gui.session import SessionState
     from gui.split.card import CardView
+    from gui.split.kinds import Kind
     from runtime.cluster.links import NodePair
 
 LOCKED_LOADING = "Cancel to move boundaries"
@@ -29,6 +30,8 @@ class EditorView:
 
     layer_count: int = 0
     counts: tuple[int, ...] = ()
+    kinds: tuple[Kind, ...] = ()
+    """Of each layer; empty while all are alike."""
     tensor: bool = False
     cards: tuple[CardView, ...] = ()
     locked: str | None = None

@@ -150,6 +150,11 @@ class SessionClient:
                 return event
         raise AssertionError("one of these always comes last")
 
+    async def leave(self) -> None:
+        """Let a session that outlives this front end go on without it."""
+        await self._socket.close()
+        await self._http.close()
+
     async def close(self) -> None:
         """End the session and the controller; returns when the process is gone."""
         with contextlib.suppress(PomonaError):

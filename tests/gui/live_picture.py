@@ -1,4 +1,4 @@
-"""Takes the README's picture: the real window over three real agents, after an answer of the real model.
+"""Takes the README's pictures: the real window over three real agents, after answers of the real model.
 
 python -m tests.gui.live_picture docs/screens
 """
@@ -6,6 +6,7 @@ python -m tests.gui.live_picture docs/screens
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -38,23 +39,36 @@ WAIT_SECONDS = 180
 
 
 def main(folder: Path) -> None:
-    """Write ``running_dark.png`` and ``running_light.png`` into ``folder``."""
+    """Write the pictures into ``folder``: it runs, a moved boundary is offered, stages, a node was lost."""
     make_application([])
     appearance = Appearance(Choice.DARK)
     window = Window(appearance, ask_before_close=False)
     with temporary_home() as home, VirtualNodes(virtual_nodes(3), home, cache_folder() / "demo.log") as nodes:
-        nodes.started()
+        started = nodes.started()
         bridge = Bridge(home.folder, demo_model_folder())
         connect(window, bridge)
+        bridge.unpaired_changed.disconnect(window.show_unpaired)  # whoever else is on this network is nobody's business
         bridge.start()
         window.show()
         window.live.load_chart()
         try:
             _live(window)
-            for choice, name in ((Choice.DARK, "dark"), (Choice.LIGHT, "light")):
-                appearance.choose(choice)
-                QTest.qWait(200)
-                window.grab().save(str(folder / f"running_{name}.png"))
+            _take(window, folder, "running", Choice.DARK, Choice.LIGHT)
+            window.store.move_boundary(0, SPLIT[0] + 3)
+            _take(window, folder, "apply", Choice.LIGHT)
+            window.desk.apply()
+            _until(lambda: window.store.session.outcome is not None)
+            window.live.show_tab("stages")
+            _ask(window, QUESTIONS[1])
+            _until(lambda: not window.chat.answering)
+            _take(window, folder, "stages", Choice.DARK)
+            _ask(window, "Write a long story about a fox.")
+            _until(lambda: len(window.chat.answers[-1].text) > 200)
+            os.kill(started[1].pid, signal.SIGKILL)
+            _until(lambda: bool(window.store.session.lost))
+            _until(lambda: window.chat.exchanges[-1].remark != "" and not window.chat.exchanges[-1].pause)
+            QTest.qWait(1500)
+            _take(window, folder, "lost", Choice.LIGHT)
         finally:
             bridge.shutdown()
             bridge.join(60)
@@ -66,10 +80,21 @@ def _live(window: Window) -> None:
     window.header.start.click()
     _until(lambda: window.store.session.phase is Phase.RUNNING)
     for question in QUESTIONS:
-        window.chat.composer.box.setPlainText(question)
-        window.chat.composer.button.click()
+        _ask(window, question)
         _until(lambda: not window.chat.answering)
     QTest.qWait(500)
+
+
+def _ask(window: Window, question: str) -> None:
+    window.chat.composer.box.setPlainText(question)
+    window.chat.composer.button.click()
+
+
+def _take(window: Window, folder: Path, name: str, *choices: Choice) -> None:
+    for choice in choices:
+        window.appearance.choose(choice)
+        QTest.qWait(200)
+        window.grab().save(str(folder / f"{name}_{choice.name.lower()}.png"))
 
 
 def _until(done: Callable[[], bool]) -> None:

@@ -22,7 +22,7 @@ class ScriptedSession:
         self.plan = plan
         self.answer = answer
         self.sent: list[ClientMessage] = []
-        self.closed = False
+        self.closed = self.left = False
         self.close_seconds = 0.0
         self._queue: asyncio.Queue[ServerMessage] = asyncio.Queue()
         ranks = plan.rank_count
@@ -57,6 +57,9 @@ class ScriptedSession:
             yield message
             if isinstance(message, Ended):
                 return
+
+    async def leave(self) -> None:
+        self.left = True
 
     async def close(self) -> None:
         self.say(Ended())

@@ -42,6 +42,7 @@ def type_question(text):
 def test_from_no_model_to_an_answer_on_another_split(qtbot, window):
     script = ScriptedServices()
     window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
     with bridged(window, script, model=None) as bridge:
         qtbot.waitUntil(lambda: len(window.welcome.rows) == 3)
         QTest.keyClick(tab_to("model_SmolLM2-135M-Instruct"), Qt.Key.Key_Space)

@@ -8,7 +8,7 @@ from PySide6.QtGui import QDesktopServices, QTextDocument, QTextListFormat
 
 from gui.chat.markdown import StreamedMarkdown, write_markdown
 from gui.chat.prose import Prose
-from gui.scenes import ANSWER
+from gui.session_scenes import ANSWER
 from gui.theme import DARK
 
 MIXED = """# Title

@@ -2,13 +2,14 @@
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
 from gui import samples
 from gui.chat.compare import Step
 from gui.session import Phase
-from runtime.cluster.messages import Answered, Chat, ChatMessage, Failed, PlanRefused, Recovering, Text
+from runtime.cluster.messages import Answered, Chat, ChatMessage, Failed, PlanRefused, Recovering, Serving, Text
 from runtime.cluster.running_note import RunningNote
 from tests.gui.scripted import ScriptedServices, ScriptedSession, bridged
 from tests.gui.test_window import press
@@ -128,6 +129,18 @@ def test_after_a_failure_the_model_is_loaded_again_or_without_the_node(running, 
         press(running, "banner_without")
     assert [stage.ranks[0].node_name for stage in wanted.args[0].stages] == ["Virtual A", "Virtual C"]
     assert not running.banner.isVisible()
+
+
+def test_the_address_for_programs_can_be_copied(running):
+    assert not running.strip.server.isVisible()
+    running.receive(Serving("http://127.0.0.1:52520/v1", "smollm2", "secret"))
+    assert running.strip.server.isVisible()
+    press(running, "copy_address")
+    assert QGuiApplication.clipboard().text() == "http://127.0.0.1:52520/v1"
+    press(running, "copy_key")
+    assert QGuiApplication.clipboard().text() == "secret"
+    running.stop_session()
+    assert not running.strip.server.isVisible()
 
 
 def test_two_splits_are_compared_on_one_question(running):

@@ -1,5 +1,7 @@
 """The split editor as a person uses it: mouse, keys, and assistive technology."""
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QAccessible, QWheelEvent
@@ -85,6 +87,26 @@ def test_one_drag_is_one_step_back(demo_window):
 def test_keys_move_a_boundary(demo_window, key, modifier, left):
     QTest.keyClick(demo_window.editor.handles[0], key, modifier)
     assert counts(demo_window) == (left, 20 - left, 10)
+
+
+def test_a_number_that_is_typed_is_what_the_left_node_gets(demo_window):
+    QTest.keyClicks(demo_window.editor.handles[1], "15")
+    assert counts(demo_window) == (10, 15, 5)
+    demo_window.editor.handles[1]._typed_seconds = 0.0
+    QTest.keyClicks(demo_window.editor.handles[1], "3")
+    assert counts(demo_window) == (10, 3, 17)
+    demo_window.editor.handles[1]._typed_seconds = 0.0
+    QTest.keyClicks(demo_window.editor.handles[1], "999")
+    assert counts(demo_window) == (10, 20, 0)
+
+
+def test_kinds_of_layers_are_told_apart_in_the_bar_and_in_words(window):
+    window.show_layout(samples.LARGE_MODEL)
+    window.show_nodes(samples.macs())
+    assert window.header.subtitle.text().startswith("61 layers, 3 dense and 58 with experts · ")
+    with_marks = window.editor.grab().toImage()
+    window.editor.set_view(replace(window.editor.view, kinds=()))
+    assert window.editor.grab().toImage() != with_marks
 
 
 def test_handles_that_meet_can_both_be_grabbed(demo_window):

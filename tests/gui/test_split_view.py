@@ -9,8 +9,9 @@ from gui.split.card import Glyph, Tone
 from gui.split.card_words import card_view
 from gui.split.model import Split
 from gui.split.view import editor_view, link_words
+from gui.status import status
 from runtime.cluster.links import Link, LinkEnd, NodePair
-from runtime.cluster.messages import Failed, Recovering
+from runtime.cluster.messages import Failed, ModelFetch, Recovering
 
 MACS = [known.resources for known in samples.macs()]
 
@@ -28,7 +29,7 @@ def planned(counts, nodes=MACS, layout=samples.LARGE_MODEL):
 
 def test_a_card_says_what_is_needed_and_what_is_free():
     card = views((32, 19, 6, 4)).cards[0]
-    assert (card.name, card.chip, card.layers) == ("Studio Ultra", "M3 Ultra · 192 GB", "32 layers")
+    assert (card.name, card.chip, card.layers) == ("Studio Ultra", "M3 Ultra · 192 GB · 819 GB/s", "32 layers")
     assert card.unit == "GB of 178 GB free"
     assert card.words.startswith("Fits · ")
     assert card.glyph is Glyph.CHECK
@@ -70,6 +71,22 @@ def test_while_loading_cards_say_phase_and_bytes():
     assert cards[2].words == "Ready, waits for the others"
     assert cards[3].words == "Warming up"
     assert [card.words for card in editor_view(preview, stopping(session), 61).cards] == ["Stopping"] * 4
+
+
+def test_a_node_that_fetches_says_how_much_how_fast_and_how_long():
+    preview, plan = planned((32, 19, 6, 4))
+    gib = 2**30
+    session = received(started(plan), ModelFetch("mac-mini", "Mac mini", "from Studio", 3 * gib, 12 * gib, gib / 8, 72))
+    card = editor_view(preview, session, 61).cards[3]
+    assert (card.words, card.unit, card.detail) == (
+        "Fetching · 25% · 1 min 12 s left",
+        "GB of 12.0 GB fetched",
+        "128 MB/s",
+    )
+    said = status(samples.LARGE_MODEL, preview, session).words
+    assert said == "Fetching: 3.0 GB of 12.0 GB at 128 MB/s, 1 min 12 s left. Cancel to move boundaries."
+    done = received(session, ModelFetch("mac-mini", "Mac mini", "", 12 * gib, 12 * gib))
+    assert editor_view(preview, done, 61).cards[3].words == "Starting a worker"
 
 
 def test_while_running_cards_say_what_is_held_and_which_layers():

@@ -53,6 +53,24 @@ def test_what_a_person_does_meanwhile_counts_more_than_what_was(store):
     assert store.split.counts == (12, 0, 18)
 
 
+def test_a_node_that_was_left_out_takes_part_when_it_is_the_only_one(store):
+    store.leave_out("virtual-a")
+    assert store.split.counts == (0, 20, 10)
+    store.set_nodes(samples.virtual_nodes()[:1])
+    assert store.split.counts == (30,)
+    store.choose_goal("even")
+    assert store.split.counts == (30,)
+    assert store.arrangement.left_out == frozenset()
+
+
+def test_another_model_begins_with_its_own_context(store):
+    store.set_context(2048)
+    store.set_layout(samples.LARGE_MODEL)
+    assert store.strip_view.context_tokens == 8192
+    store.set_layout(samples.SMALL_MODEL)
+    assert store.strip_view.context_tokens == 2048
+
+
 def test_the_last_node_may_leave_and_return(store):
     store.move_boundary(0, 5)
     counts = store.split.counts

@@ -219,6 +219,26 @@ def test_closing_while_a_session_runs_asks_first(qtbot, appearance, answer):
     assert not window.isVisible()
 
 
+@pytest.mark.parametrize("virtual", [True, False])
+def test_a_model_on_real_machines_can_run_on_without_the_window(qtbot, appearance, virtual):
+    window = Window(appearance)
+    qtbot.addWidget(window)
+    window.show()
+    script = ScriptedServices(nodes=samples.virtual_nodes() if virtual else samples.macs())
+    with bridged(window, script):
+        qtbot.waitUntil(window.header.start.isEnabled)
+        press(window, "start_button")
+        qtbot.waitUntil(lambda: phase(window) is Phase.RUNNING)
+        window.close()
+        (box,) = window.findChildren(QMessageBox)
+        keep = box.findChild(QPushButton, "keep_running")
+        assert (keep is None) is virtual
+        with qtbot.waitSignal(window.closed):
+            press(window, "stop_and_close" if virtual else "keep_running")
+    (session,) = script.sessions
+    assert (session.left, session.closed) == (not virtual, virtual)
+
+
 def test_the_appearance_can_be_changed_at_any_time(demo_window):
     demo_window.live.load_chart()
     demo_window.start_session()

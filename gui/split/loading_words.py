@@ -1,0 +1,76 @@
+"""The cards of nodes that load, or fetch what they have to load. No Qt."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gui.formatting import bytes_words, seconds_words, split_bytes
+from gui.split.card import CardView, Glyph, Tone
+from gui.split.node_words import chip_words, layers_held, node_tooltip
+
+if TYPE_CHECKING:
+    from gui.preview import Share
+    from runtime.cluster.messages import LoadProgress, ModelFetch
+
+_PHASE_WORDS = {
+    "starting": "Starting a worker",
+    "connecting": "Connecting",
+    "loading": "Loading",
+    "warming up": "Warming up",
+    "ready": "Ready, waits for the others",
+}
+
+
+def loading_card(share: Share, progress: LoadProgress | None, *, stopping: bool) -> CardView:
+    """How far its worker is."""
+    phase = progress.phase if progress else "starting"
+    loaded = progress.loaded_bytes if progress else 0
+    total = progress.total_bytes if progress else share.weight_bytes
+    words = "Stopping" if stopping else _PHASE_WORDS[phase]
+    fraction = min(loaded / total, 1.0) if total else float(phase == "ready")
+    if phase == "loading" and not stopping:
+        words = f"{words} · {fraction:.0%}"
+    number, unit = split_bytes(loaded)
+    ready = phase == "ready" and not stopping
+    return CardView(
+        node_id=share.node.node_id,
+        name=share.node.name,
+        chip=chip_words(share),
+        layers=layers_held(share, tensor=False),
+        number=number,
+        unit=f"{unit} of {bytes_words(total)} loaded",
+        short_unit=f"{unit} loaded",
+        words=words,
+        short_words="Ready" if ready else words,
+        glyph=Glyph.CHECK if ready else Glyph.DOTS,
+        tone=Tone.GOOD if ready else Tone.BUSY,
+        own=fraction,
+        tooltip=f"{node_tooltip(share)}\n{words}: {bytes_words(loaded)} of {bytes_words(total)}",
+    )
+
+
+def fetching_card(share: Share, fetch: ModelFetch) -> CardView:
+    """A node that gets what its layers need, from other nodes or the hub."""
+    number, unit = split_bytes(fetch.done_bytes)
+    total = bytes_words(fetch.total_bytes)
+    fraction = min(fetch.done_bytes / fetch.total_bytes, 1.0)
+    words = f"Fetching · {fraction:.0%}"
+    rate = f"{bytes_words(round(fetch.bytes_per_second))}/s" if fetch.bytes_per_second > 0 else ""
+    left = f"{seconds_words(fetch.seconds_left)} left" if fetch.seconds_left is not None else ""
+    return CardView(
+        node_id=share.node.node_id,
+        name=share.node.name,
+        chip=chip_words(share),
+        layers=layers_held(share, tensor=False),
+        number=number,
+        unit=f"{unit} of {total} fetched",
+        short_unit=f"{unit} fetched",
+        words=f"{words} · {left}" if left else words,
+        short_words=words,
+        glyph=Glyph.DOTS,
+        tone=Tone.BUSY,
+        own=fraction,
+        detail=rate,
+        short_detail=rate,
+        tooltip=f"{node_tooltip(share)}\n{fetch.words or words}: {number} {unit} of {total} {rate}",
+    )
