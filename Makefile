@@ -3,12 +3,13 @@
 PYTEST_ARGS ?=
 BIN := .venv/bin
 
-.PHONY: help setup demo test matrix matrix-types matrix-workers bench lint format lock app app-mac clean
+.PHONY: help setup demo test matrix matrix-types matrix-workers faults bench lint format lock app app-mac clean
 
 help:
 	@echo "make demo     three virtual nodes on this machine, the demo model, the window"
 	@echo "make test     lint, types, every test (headless); PYTEST_ARGS='-k split' picks some"
 	@echo "make matrix   every model type of mlx-lm in stages, against the whole model; writes docs/support-matrix.md"
+	@echo "make faults   everything that goes wrong, done to real workers; prints a table of what was noticed when"
 	@echo "make bench    planning and its truth, the API and the token loop beside mlx-lm; BENCH_ARGS='--rounds 5 --only demo 8' picks some"
 	@echo "make app      the self-contained app for this kind of machine, into dist, and a try of it"
 	@echo "make app-mac  the light app for Macs, into dist/light; builds on any machine"
@@ -38,6 +39,9 @@ matrix-types:
 matrix-workers:
 	@sh packaging/bootstrap.sh clients
 	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -m matrix --ignore tests/matrix $(PYTEST_ARGS)
+
+faults: setup
+	QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest -m "matrix or not matrix" tests/faults $(PYTEST_ARGS)
 
 lint: setup
 	$(BIN)/ruff check

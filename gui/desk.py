@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Slot
 
 from gui.session import Phase
 from runtime.check.result import sentence
-from runtime.cluster.messages import Ended, Failed, PlanRefused, Ready, Recovering
+from runtime.cluster.messages import Ended, Ending, Failed, PlanRefused, Ready, Recovering
 
 if TYPE_CHECKING:
     from gui.window import Window
@@ -75,6 +75,9 @@ class SessionDesk(QObject):
         match message:
             case Failed(reason, node_id):
                 window.banner.say(reason, self._ways_on(node_id))
+                window.chat.session_over(reason)
+            case Ending(reason):
+                window.banner.say(reason)
                 window.chat.session_over(reason)
             case Ended(memory):
                 window.chat.session_over(_STOPPED)

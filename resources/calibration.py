@@ -34,7 +34,7 @@ class StoredCalibrations:
                 self._known = msgspec.json.decode(self._path.read_bytes(), type=dict[str, Calibration])
         except FileNotFoundError:
             self._known = {}
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, msgspec.DecodeError, RecursionError) as error:
             _log.warning("%s cannot be read: %s", self._path, error)
             self._known = {}
         return self._known.get(mlx_version)

@@ -30,6 +30,14 @@ def orphan_workers() -> Iterator[int]:
             continue
 
 
+def is_stopped(process_id: int) -> bool:
+    """Whether a process is there and a signal (SIGSTOP) keeps it from running."""
+    try:
+        return bool(psutil.Process(process_id).status() == psutil.STATUS_STOPPED)
+    except psutil.Error:
+        return False
+
+
 def port_holder(port: int) -> str | None:
     """Who listens on TCP ``port``, if the system tells; macOS tells of the person's own processes alone."""
     try:

@@ -16,6 +16,8 @@ from weakref import WeakValueDictionary
 from runtime.agent.connector import Connector
 
 if TYPE_CHECKING:
+    from asyncio.trsock import TransportSocket
+
     from aiohttp.connector import AddrInfoType
 
 _QUEUED_ON_LINUX = 0x5411
@@ -44,7 +46,7 @@ class Connections:
         self._sockets[str(host).partition("%")[0], int(port)] = made
 
 
-def all_acknowledged(connection: socket.socket) -> bool:
+def all_acknowledged(connection: socket.socket | TransportSocket) -> bool:
     """Whether a TCP connection is established and the other kernel has taken everything that was written to it."""
     try:
         connection.getpeername()  # fails while it is being made, and when it is over

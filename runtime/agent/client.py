@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Self
 
 import aiohttp
 import msgspec
 
+from runtime.agent.acknowledged import all_acknowledged
 from runtime.agent.calls import url_of
 from runtime.agent.messages import (
     FRAME_LIMIT_BYTES,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from runtime.engine.orders import Connect, Launch, Rebuild
 
 _CONNECT_SECONDS = 5.0
+_CLOSE_SECONDS = 2.0
 
 
 class JobClient:
@@ -54,6 +57,7 @@ class JobClient:
                     ssl=context,
                     heartbeat=HEARTBEAT_SECONDS,
                     max_msg_size=FRAME_LIMIT_BYTES,
+                    timeout=aiohttp.ClientWSTimeout(ws_close=_CLOSE_SECONDS),
                 )
         except (aiohttp.WSServerHandshakeError, aiohttp.ServerDisconnectedError) as error:
             raise PomonaError(f"{name} does not trust this machine any more; pair with it again.") from error
@@ -87,6 +91,17 @@ class JobClient:
                     raise PomonaError(
                         f"{self._name} runs another version of Pomona; install the same on both."
                     ) from error
+
+    async def knock(self) -> None:
+        """Send something that needs no answer: whether it arrives is what :attr:`arrives` then tells."""
+        with contextlib.suppress(aiohttp.ClientError, ConnectionError):
+            await self._socket.ping()
+
+    @property
+    def arrives(self) -> bool:
+        """Whether the other machine's kernel has taken everything that was sent."""
+        connection = self._socket.get_extra_info("socket")
+        return connection is not None and all_acknowledged(connection)
 
     async def close(self) -> None:
         """Give up the lease."""

@@ -14,7 +14,9 @@ from aiohttp import WSMsgType
 from resources.footprint import footprint_bytes
 from resources.memory_parts import WorkersMemory
 from resources.memory_return import unused_bytes, watch_return
+from runtime.agent.job_logs import log_path
 from runtime.agent.messages import (
+    SIGN_SECONDS,
     AgentMessage,
     ControllerMessage,
     EndJob,
@@ -24,7 +26,9 @@ from runtime.agent.messages import (
     OrderRank,
     RankExited,
     RankReport,
+    RankStopped,
     StartRank,
+    StillHere,
     decode_from_controller,
     encode,
 )
@@ -65,19 +69,23 @@ class Job:
         self._waits: set[asyncio.Task[None]] = set()
         self._outgoing: asyncio.Queue[AgentMessage] = asyncio.Queue(_OUTGOING_LIMIT)
         self._let_go: set[int] = set()
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._stopped: set[int] = set()
         self._ending = False
 
     async def serve(self) -> None:
         """Do what the controller says until it closes the connection or is gone."""
         sending = asyncio.create_task(self._send(), name="job sender")
+        watching = asyncio.create_task(self._watch(), name="job watch")
         try:
             async for frame in self._socket:
                 if frame.type is WSMsgType.TEXT:
                     await self._obey(frame.data)
         finally:
+            watching.cancel()
             await self._end_workers()
             sending.cancel()
-            await asyncio.gather(sending, return_exceptions=True)
+            await asyncio.gather(sending, watching, return_exceptions=True)
 
     async def close(self) -> None:
         """Break off: :meth:`serve` returns when the workers are gone."""
@@ -108,7 +116,9 @@ class Job:
             case EndRank(rank):
                 if (leaving := self._workers.get(rank)) is not None:
                     self._let_go.add(rank)
-                    self._waits.add(asyncio.create_task(leaving.end(), name=f"end of rank {rank}"))
+                    task = asyncio.create_task(leaving.end(), name=f"end of rank {rank}")
+                    self._leaving.add(task)
+                    task.add_done_callback(self._leaving.discard)
             case EndJob():
                 held_bytes, unused_before = self.memory.footprint_bytes, await unused_bytes()
                 await self._end_workers()
@@ -124,15 +134,22 @@ class Job:
         if (refusal := self._listen_refusal(launch.host)) is not None:
             self._say(JobRefused(refusal))
             return
+        if self._leaving:  # what they hold may be what this one needs
+            await asyncio.wait(self._leaving)
         rank = launch.rank
 
         def on_report(report: AnyReport) -> None:
             self._count(rank, report)
             self._say(RankReport(rank, report))
 
-        log_file = self._log_folder / f"{launch.job[:16]}-rank{rank}.log"
+        log_file = log_path(self._log_folder, launch.job, rank)
         worker = WorkerProcess(self._ours(launch), log_file, on_report)
-        await worker.start()
+        try:
+            await worker.start()
+        except OSError as error:
+            log.exception("rank %d could not be started", rank)
+            self._say(JobRefused(f"No worker can be started here ({error.strerror})."))
+            return
         self._workers[rank] = worker
         self._waits.add(asyncio.create_task(self._wait(rank, worker), name=f"rank {rank}"))
 
@@ -170,6 +187,16 @@ class Job:
             return f"The other nodes cannot reach it at {host} ({error}); look at its network."
         return None
 
+    async def _watch(self) -> None:
+        """Say that this node is there, and which worker was stopped: at the second look, as a moment is nothing."""
+        while True:
+            await asyncio.sleep(SIGN_SECONDS)
+            self._say(StillHere())
+            stopped = {rank for rank, worker in self._workers.items() if worker.is_stopped}
+            for rank in stopped & self._stopped - self._let_go:
+                self._say(RankStopped(rank))
+            self._stopped = stopped
+
     async def _wait(self, rank: int, worker: WorkerProcess) -> None:
         status = await worker.wait()
         self._weight_bytes.pop(rank, None)
@@ -180,7 +207,7 @@ class Job:
     async def _end_workers(self) -> None:
         self._ending = True
         await asyncio.gather(*(worker.end() for worker in self._workers.values()))
-        await asyncio.gather(*self._waits)
+        await asyncio.gather(*self._waits, *self._leaving)
 
     def _say(self, message: AgentMessage) -> None:
         try:

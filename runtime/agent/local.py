@@ -50,5 +50,5 @@ def local_port(folder: Path) -> int | None:
 def _read(path: Path) -> _Note | None:
     try:
         return msgspec.json.decode(read_small(path, _MAX_FILE_BYTES), type=_Note)
-    except (FileNotFoundError, ValueError):
+    except (FileNotFoundError, ValueError, RecursionError):
         return None

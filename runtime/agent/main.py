@@ -25,6 +25,7 @@ from resources.cpu_share import CpuShare
 from resources.probe import probe_machine
 from runtime import owner
 from runtime.agent.folder import data_folder, open_home
+from runtime.agent.job_logs import LogRoutes, drop_old_logs
 from runtime.agent.local import noted
 from runtime.agent.login_item import LoginItem, removed_with
 from runtime.agent.messages import AgentStarted
@@ -130,7 +131,10 @@ async def _serve(options: AgentOptions, folder: Path) -> None:
         models = ModelService(home)
         stack.callback(models.close)
         where = ServerOptions(_ports(options), options.reach)
-        server = AgentServer(home, where, node.resources, folder / "logs", (*node.routes, *models.routes))
+        logs = folder / "logs"
+        drop_old_logs(logs)
+        routes = (*node.routes, *models.routes, *LogRoutes(logs).routes)
+        server = AgentServer(home, where, node.resources, logs, routes)
         try:
             port = await server.start()
         except OSError as error:

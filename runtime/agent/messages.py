@@ -19,8 +19,10 @@ JOB_PATH = "/v1/job"
 NODE_PATH = "/v1/node"
 FRAME_LIMIT_BYTES = 1 << 20
 HEARTBEAT_SECONDS = 10.0
-"""Between pings; an answer may take half of it. On loopback the kernel tells at once when a process is gone, so this
-finds only one that was stopped, and must not take a machine that is busy with a prompt for that."""
+"""Between pings; an answer may take half of it. It ends what the other side does not close any more: the lease of a
+controller that was stopped or cut off. An agent's own silence is noticed sooner, by its :class:`StillHere`."""
+SIGN_SECONDS = 1.0
+"""Between two signs of life of an agent in a job."""
 
 
 class AgentStarted(msgspec.Struct, frozen=True):
@@ -74,6 +76,16 @@ class RankExited(JobMessage, frozen=True, tag="rank_exited"):
     status: int
 
 
+class RankStopped(JobMessage, frozen=True, tag="rank_stopped"):
+    """The process of a worker is there, but a signal keeps it from running."""
+
+    rank: int
+
+
+class StillHere(JobMessage, frozen=True, tag="still_here"):
+    """The agent runs. It says so every second for as long as the job is open."""
+
+
 class JobRefused(JobMessage, frozen=True, tag="job_refused"):
     """The agent cannot do what was asked: one sentence for a person."""
 
@@ -88,7 +100,7 @@ class JobEnded(JobMessage, frozen=True, tag="job_ended"):
 
 
 ControllerMessage = StartRank | OrderRank | EndRank | EndJob
-AgentMessage = RankReport | RankExited | JobRefused | JobEnded
+AgentMessage = RankReport | RankExited | RankStopped | StillHere | JobRefused | JobEnded
 
 _encoder = msgspec.json.Encoder()
 _controller_decoder = msgspec.json.Decoder(ControllerMessage)
@@ -102,9 +114,15 @@ def encode(message: ControllerMessage | AgentMessage) -> str:
 
 def decode_from_controller(text: str) -> ControllerMessage:
     """Raises :class:`msgspec.DecodeError` for anything else."""
-    return _controller_decoder.decode(text)
+    try:
+        return _controller_decoder.decode(text)
+    except RecursionError as error:
+        raise msgspec.DecodeError("too deep") from error
 
 
 def decode_from_agent(text: str) -> AgentMessage:
     """Raises :class:`msgspec.DecodeError` for anything else."""
-    return _agent_decoder.decode(text)
+    try:
+        return _agent_decoder.decode(text)
+    except RecursionError as error:
+        raise msgspec.DecodeError("too deep") from error

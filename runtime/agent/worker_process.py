@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from resources import starting
+from resources.processes import is_stopped
 from runtime.agent.awake import Awake
-from runtime.engine.orders import AnyOrder, AnyReport, Quit, decode_report, encode_line
+from runtime.engine.orders import AnyOrder, AnyReport, Quit, Stay, decode_report, encode_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +28,7 @@ log = logging.getLogger(__name__)
 _QUIT_SECONDS = 4.0
 _TERMINATE_SECONDS = 1.0
 _LINE_LIMIT_BYTES = 1 << 20
+_STAY_SECONDS = 4.0
 
 
 class WorkerProcess:
@@ -67,18 +69,22 @@ class WorkerProcess:
         """Pass on every report until the process is gone; returns its status."""
         stdout = self._started.stdout
         assert stdout is not None  # it was asked for
-        async for line in stdout:
-            try:
-                self._on_report(decode_report(line))
-            except msgspec.DecodeError:
-                log.exception("rank %s reported something that cannot be read", self._launch.rank)
-        status = await self._started.wait()
-        if self._awake is not None:
-            await self._awake.close()
-        return status
+        staying = asyncio.create_task(self._say_stay(), name=f"lease of rank {self._launch.rank}")
+        try:
+            async for line in stdout:
+                try:
+                    self._on_report(decode_report(line))
+                except msgspec.DecodeError:
+                    log.exception("rank %s reported something that cannot be read", self._launch.rank)
+            return await self._started.wait()
+        finally:
+            staying.cancel()
+            if self._awake is not None:
+                await self._awake.close()
 
     async def end(self) -> None:
         """Ask, then terminate, then kill the process group; returns when the process is gone."""
+        self._signal_group(signal.SIGCONT)  # one that was stopped could not hear
         await self.order(Quit())
         if await self._gone_within(_QUIT_SECONDS):
             return
@@ -87,6 +93,11 @@ class WorkerProcess:
             return
         self._signal_group(signal.SIGKILL)
         await self._started.wait()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a signal keeps it from running."""
+        return self._started.returncode is None and is_stopped(self._started.pid)
 
     @property
     def pid(self) -> int:
@@ -103,6 +114,11 @@ class WorkerProcess:
             raise RuntimeError("the worker was not started")
         return self._process
 
+    async def _say_stay(self) -> None:
+        while True:
+            await asyncio.sleep(_STAY_SECONDS)
+            await self.order(Stay())
+
     async def _gone_within(self, seconds: float) -> bool:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -111,5 +127,6 @@ class WorkerProcess:
         return False
 
     def _signal_group(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._started.pid, number)
+        if self._started.returncode is None:  # otherwise its number may be another's by now
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._started.pid, number)

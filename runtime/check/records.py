@@ -65,7 +65,7 @@ def _results(folder: Path) -> list[CheckResult]:
         return msgspec.json.decode(_path(folder).read_bytes(), type=list[CheckResult])
     except FileNotFoundError:
         return []
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
         _log.warning("kept results are not readable and count as none: %s", error)
         return []
 

@@ -156,6 +156,12 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true", help="print one JSON list of findings")
     doctor.set_defaults(run=_doctor)
 
+    report = commands.add_parser("report", help="the logs of the newest job on all nodes, with names replaced, to show")
+    report.add_argument("--seconds", type=_positive, default=4, metavar="N", help="how long to look for nodes (4)")
+    report.add_argument("--only-here", action="store_true", help="look on this machine alone")
+    report.add_argument("--with-names", action="store_true", help="leave names and addresses as they are")
+    report.set_defaults(run=_report)
+
     calibrate = commands.add_parser("calibrate", help="measure how fast this machine reads weights, for better plans")
     calibrate.add_argument("--json", action="store_true", help="print one JSON object instead of a sentence")
     calibrate.set_defaults(run=_calibrate)
@@ -355,6 +361,12 @@ def _doctor(options: argparse.Namespace, _open_window: OpenWindow) -> int:
     from runtime.cli.doctor import DoctorOptions, run_doctor  # a command imports only what it needs
 
     return run_doctor(DoctorOptions(options.port, tuple(options.models), options.json))
+
+
+def _report(options: argparse.Namespace, _open_window: OpenWindow) -> int:
+    from runtime.cli.report import run_report  # a command imports only what it needs
+
+    return run_report(options.seconds, only_here=options.only_here, with_names=options.with_names)
 
 
 def _calibrate(options: argparse.Namespace, _open_window: OpenWindow) -> int:

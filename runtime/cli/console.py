@@ -19,6 +19,7 @@ from runtime.cluster.messages import (
     Chat,
     ChatMessage,
     Ended,
+    Ending,
     Failed,
     Finished,
     PlanRefused,
@@ -191,6 +192,7 @@ def _refused(reason: str) -> PlanRefused:
 async def _answer(events: AsyncIterator[ServerMessage], *, echo: bool) -> _Answer | None:
     text: list[str] = []
     tokens: list[int] = []
+    told = False
     async for event in events:
         match event:
             case Text():
@@ -200,10 +202,17 @@ async def _answer(events: AsyncIterator[ServerMessage], *, echo: bool) -> _Answe
                     _out(event.text)
             case Finished():
                 return _Answer("".join(text), tokens, event)
+            case Ending(reason):
+                note(f"\npomona: {reason}")
+                told = True
             case Recovering(reason):
                 note(f"\npomona: {reason} The answer goes on when the model is up again.")
-            case Rejected(reason=reason) | Failed(reason):
+            case Rejected(reason=reason):
                 note(f"pomona: {reason}")
+                return None
+            case Failed(reason):
+                if not told:
+                    note(f"pomona: {reason}")
                 return None
             case _:
                 pass

@@ -11,8 +11,9 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from runtime.cluster.launch import connect_order, rank_states
-from runtime.engine.orders import Rebuild
+from runtime.engine.orders import PeerLost, Rebuild, WorkerFailed
 from runtime.errors import PomonaError
+from runtime.signs import Signs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -53,6 +54,7 @@ class Crew:
         """How often the pipeline was built, less one."""
         self._by_number: dict[int, RankState] = {}
         self._next_number = 0
+        self._signs: Signs[int] = Signs()
         self._alive: set[int] = set()
         """The numbers of workers that were started and have not been let go."""
         self._changed = asyncio.Event()
@@ -72,6 +74,7 @@ class Crew:
         Raises :class:`PomonaError` when a rank makes no progress, or as told by :meth:`fail`.
         """
         self.epoch += 1
+        self._signs = Signs()
         before, self.ranks = self.ranks, rank_states(self._facts, plan, nodes, links, self.epoch)
         staying = {_place(rank): rank.number for rank in before if _can_stay(rank) and rank.number in self._alive}
         for rank in self.ranks:
@@ -111,12 +114,25 @@ class Crew:
             rank.last_sign_seconds = time.monotonic()
             if rank.take(report):
                 self._on_progress(rank)
+            if isinstance(report, PeerLost | WorkerFailed):
+                self._signs.forget(number)
+            elif rank.phase == "ready":
+                self._signs.hear(number)
             self._changed.set()
         return rank
 
     def lose(self, number: int) -> None:
         """This worker is gone, or about to be ended: another takes its place when the pipeline is built again."""
         self._alive.discard(number)
+        self._signs.forget(number)
+
+    def look(self, now_seconds: float) -> None:
+        """To be called several times a second."""
+        self._signs.look(now_seconds)
+
+    def silent(self, limit_seconds: float) -> list[RankState]:
+        """Loaded ranks whose workers have reported nothing for so long: they do so every second."""
+        return [self._by_number[number] for number in self._signs.silent(limit_seconds)]
 
     def lose_node(self, node_id: str) -> None:
         """The same for all workers of a node."""

@@ -11,6 +11,7 @@ from runtime.agent.client import JobClient
 from runtime.agent.messages import JobEnded
 from runtime.cluster.messages import MemoryBack
 from runtime.errors import PomonaError
+from runtime.signs import Signs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from runtime.engine.orders import Connect, Rebuild
 
 _END_SECONDS = 10.0
+SILENT_SECONDS = 4.0
+"""An agent says every second that it is there, a loaded worker too."""
+_KNOCK_SECONDS = 2.0
+"""After so long something is sent to a silent node, to see whether it arrives."""
 
 
 class Jobs:
@@ -45,6 +50,8 @@ class Jobs:
         self._ended: set[str] = set()
         self.memory: list[MemoryBack] = []
         """What came back on the nodes that have ended their workers."""
+        self._signs: Signs[str] = Signs()
+        self._knocks: dict[str, asyncio.Task[None]] = {}
         self._listeners: list[asyncio.Task[None]] = []
         self._changed = asyncio.Event()
         self._closing: list[asyncio.Task[None]] = []
@@ -58,6 +65,19 @@ class Jobs:
                 self._jobs[node_id] = await JobClient.open(self._http, place, context, name)
                 self._nodes[node_id] = node
                 self._listeners.append(asyncio.create_task(self._listen(node), name=f"job on {name}"))
+
+    def look(self, now_seconds: float) -> None:
+        """Notice nodes that have fallen silent; to be called several times a second."""
+        self._signs.look(now_seconds)
+        for node_id in self._signs.silent(_KNOCK_SECONDS):
+            if node_id not in self._knocks:
+                self._knocks[node_id] = asyncio.create_task(self._jobs[node_id].knock(), name="knock")
+        for node_id in self._signs.silent(SILENT_SECONDS):
+            self._leave(self._nodes[node_id], self._why_silent(node_id))
+
+    def silent_seconds(self, node_id: str) -> float:
+        """For how long the agent of a node has said nothing."""
+        return self._signs.silent_seconds(node_id)
 
     async def start(self, rank: RankState) -> None:
         """Start the worker of ``rank`` with its launch order."""
@@ -75,6 +95,7 @@ class Jobs:
     def forget(self, node_id: str) -> None:
         """This node is gone, with all that ran there."""
         job = self._jobs.pop(node_id, None)
+        self._signs.forget(node_id)
         if job is not None:
             self._ended.discard(node_id)
             self._closing.append(asyncio.create_task(job.close(), name="lost job"))
@@ -96,16 +117,19 @@ class Jobs:
 
     async def close(self) -> None:
         """Give up every lease."""
-        for listener in self._listeners:
-            listener.cancel()
-        await asyncio.gather(*self._listeners, return_exceptions=True)
+        tasks = [*self._listeners, *self._knocks.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*self._closing, *(job.close() for job in self._jobs.values()), return_exceptions=True)
 
     async def _listen(self, node: KnownNode) -> None:
         node_id, name = node.resources.node_id, node.resources.name
         reason = f"{name} is gone: it was quit, went to sleep or lost its network."
+        self._heard(node_id)
         try:
             async for message in self._jobs[node_id].messages():
+                self._heard(node_id)
                 if isinstance(message, JobEnded):
                     if message.memory is not None:
                         self.memory.append(MemoryBack(node_id, name, message.memory))
@@ -114,10 +138,28 @@ class Jobs:
                     self._take(node, message)
         except PomonaError as error:
             reason = str(error)
+        self._leave(node, reason)
+
+    def _heard(self, node_id: str) -> None:
+        self._signs.hear(node_id)
+        if (knock := self._knocks.pop(node_id, None)) is not None:
+            knock.cancel()
+
+    def _leave(self, node: KnownNode, reason: str) -> None:
+        """Nothing more comes from this node, which is told once and only of one that still has a part."""
+        node_id = node.resources.node_id
+        is_news = node_id in self._jobs and node_id not in self._ended
         self._note_end(node_id)
-        if node_id in self._jobs:
+        if is_news:
             self._on_gone(node, reason)
 
+    def _why_silent(self, node_id: str) -> str:
+        name = self._nodes[node_id].resources.name
+        if self._jobs[node_id].arrives:
+            return f"Pomona on {name} has stopped: the machine is in reach, but nothing answers there."
+        return f"{name} is out of reach: it was switched off, went to sleep or lost its network."
+
     def _note_end(self, node_id: str) -> None:
+        self._signs.forget(node_id)
         self._ended.add(node_id)
         self._changed.set()

@@ -12,7 +12,7 @@ import msgspec
 from discovery.address import HostPort
 from runtime.agent.calls import NoAnswer, Refused, call, new_session
 from runtime.agent.trust_messages import PEERS_PATH, Peer, Peers
-from runtime.errors import PomonaError
+from runtime.errors import NodeLost, PomonaError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,7 @@ def reachable(nodes: Sequence[KnownNode]) -> tuple[KnownNode, ...]:
 async def introduce(home: Home, nodes: Sequence[KnownNode]) -> None:
     """Have each node trust the others as peers, instead of those that this machine introduced before.
 
-    Raises :class:`PomonaError` if one of them does not answer, or trusts this machine no more.
+    Raises :class:`NodeLost` if one of them does not answer, :class:`PomonaError` if it trusts this machine no more.
     """
     async with new_session(_INTRODUCE_SECONDS) as session:
 
@@ -57,7 +57,8 @@ async def introduce(home: Home, nodes: Sequence[KnownNode]) -> None:
                     f"{node.resources.name} does not trust this machine any more; pair with it again."
                 ) from error
             except NoAnswer as error:
-                raise PomonaError(f"{node.resources.name} does not answer; check that Pomona runs there.") from error
+                reason = f"{node.resources.name} does not answer; check that Pomona runs there."
+                raise NodeLost(reason, node.resources.node_id) from error
 
         await asyncio.gather(*map(tell, nodes))
 

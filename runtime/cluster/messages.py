@@ -284,6 +284,13 @@ class RunMeasured(Message, frozen=True, tag="run_measured"):
     """The same with the proposal."""
 
 
+class Ending(Message, frozen=True, tag="ending"):
+    """Something broke and the session cannot go on: told at once. ``Failed`` follows when no worker is left."""
+
+    reason: str
+    node_id: str | None = None
+
+
 class Failed(Message, frozen=True, tag="failed"):
     """The session is over: why, in one sentence that names the node."""
 
@@ -331,6 +338,7 @@ ServerMessage = (
     | Statistics
     | Recovering
     | RunMeasured
+    | Ending
     | Failed
     | Ended
 )

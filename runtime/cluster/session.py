@@ -16,13 +16,13 @@ import msgspec
 from resources.sleep import SleepWatch, slept_words
 from runtime.agent.connector import Connector
 from runtime.agent.folder import open_home
-from runtime.agent.messages import JobRefused, RankExited, RankReport
+from runtime.agent.messages import JobRefused, RankExited, RankReport, RankStopped
 from runtime.agent.models.messages import ModelOrder
 from runtime.cluster import told
 from runtime.cluster.crew import STALL_SECONDS, Crew
 from runtime.cluster.driver_link import DriverLink
 from runtime.cluster.health import Health, of_running
-from runtime.cluster.jobs import Jobs
+from runtime.cluster.jobs import SILENT_SECONDS, Jobs
 from runtime.cluster.launch import MOST_CONTEXTS, JobFacts, used_links
 from runtime.cluster.link_book import planning_links
 from runtime.cluster.link_survey import links_for
@@ -31,6 +31,7 @@ from runtime.cluster.messages import (
     Cancel,
     Chat,
     Ended,
+    Ending,
     Failed,
     ModelFetch,
     PlanRefused,
@@ -49,7 +50,7 @@ from runtime.cluster.run_measured import run_measured
 from runtime.cluster.versions import version_refusal, version_warnings
 from runtime.engine.hop import Credentials, HopError
 from runtime.engine.orders import CacheLimits, PeerLost, WorkerFailed
-from runtime.errors import PomonaError
+from runtime.errors import NodeLost, PomonaError
 from runtime.models.manifest import manifest_of
 from runtime.models.parts import model_parts
 from runtime.planning.plan import Refusal
@@ -76,8 +77,8 @@ _SAMPLE_SECONDS = 0.25
 """What a worker has counted is known here after so long."""
 _WAKING_SECONDS = 30.0
 """What breaks so soon after a sleep broke because of it."""
-_SILENT_SECONDS = 4.0
-"""A worker reports at least once a second."""
+_AGENT_SECONDS = 1.5
+"""The silence of a worker says nothing while its agent, which passes its word on, has been silent for so long."""
 
 
 class Session:
@@ -111,6 +112,8 @@ class Session:
         self._manifest: Manifest | None = None
         self._ready: Ready | None = None
         self._rebuilding: asyncio.Task[None] | None = None
+        self._left_epoch = -1
+        """The newest that is not to go on."""
         self._recoveries = Recoveries()
         self._sleep = SleepWatch()
         self._ending: list[asyncio.Task[None]] = []
@@ -213,6 +216,7 @@ class Session:
         async with asyncio.TaskGroup() as group:
             text_loading = group.create_task(asyncio.to_thread(_read_text, self._folder))
             building = group.create_task(self._build(text_loading))
+            group.create_task(self._watch())
             await building
             await self._tick()
 
@@ -243,6 +247,7 @@ class Session:
     def _rebuild(self) -> None:
         """Build the pipeline of the plan as it is now, whatever is being built."""
         before = self._rebuilding
+        self._left_epoch = self._crew.epoch
 
         async def rebuild() -> None:
             if before is not None:
@@ -284,7 +289,7 @@ class Session:
     # While it runs ------------------------------------------------------------------------------------------------
 
     async def _tick(self) -> None:
-        """Publish the throughput while something runs, and once after; notice a driver that has gone silent."""
+        """Publish the throughput while something runs, and once after."""
         busy = False
         while True:
             await asyncio.sleep(_TICK_SECONDS)
@@ -295,9 +300,7 @@ class Session:
                 self._publish(self._statistics(throughput.time_seconds))
             was_busy = busy
             busy = throughput.active_requests > 0 or throughput.decode_tokens_per_second > 0
-            if self._requests.has_driver and throughput.active_requests:
-                self._look_for_stalls()
-            elif was_busy and not busy and self._requests.has_driver:
+            if was_busy and not busy and self._requests.has_driver:
                 self._publish(await self._measured())
 
     async def _measured(self) -> RunMeasured:
@@ -308,14 +311,22 @@ class Session:
             run_measured, self._layout, self._plan, resources, links, tuple(self._crew.ranks)
         )
 
-    def _look_for_stalls(self) -> None:
-        """A rank whose process has stopped makes no sign any more; one that hangs in a step makes no steps."""
-        now = time.monotonic()
-        for rank in self._crew.ranks:
-            if now - rank.last_sign_seconds > _SILENT_SECONDS:
-                self._end_rank(rank, f"made no sign for {_SILENT_SECONDS:.0f} s")
-                return
-        if now - self._requests.answers.last_sign_seconds > STALL_SECONDS:
+    async def _watch(self) -> None:
+        """Notice who has fallen silent, also while nobody asks."""
+        while not self._over.done():
+            await asyncio.sleep(_TICK_SECONDS)
+            now = time.monotonic()
+            self._jobs.look(now)
+            self._crew.look(now)
+            for rank in self._crew.silent(SILENT_SECONDS):
+                if self._jobs.silent_seconds(rank.planned.node_id) < _AGENT_SECONDS:
+                    self._end_rank(rank, f"made no sign for {SILENT_SECONDS:.0f} s")
+            self._look_for_stalls(now)
+
+    def _look_for_stalls(self, now: float) -> None:
+        """A rank that hangs in a step makes signs, and no steps."""
+        answers = self._requests.answers
+        if self._requests.has_driver and answers.active and now - answers.last_sign_seconds > STALL_SECONDS:
             behind = min(self._crew.ranks, key=lambda rank: rank.statistics.steps if rank.statistics else 0)
             self._end_rank(behind, f"made no step for {STALL_SECONDS:.0f} s")
 
@@ -333,11 +344,10 @@ class Session:
                 self._take_report(number, report)
             case RankExited(number, status) if exited := self._crew.rank(number):  # otherwise it was let go
                 # A worker that ended by itself has said why; only one that was ended from outside has not.
-                if status < 0:
-                    reason = f"The worker on {name} was ended by {told.signal_name(-status)}."
-                else:
-                    reason = f"The worker on {name} ended unexpectedly (exit status {status}) while {exited.phase}."
+                reason = f"The worker on {name} {told.end_of_worker(status, exited.phase)}."
                 self._on_trouble(Failed(reason, node_id), lost=number, late=status >= 0)
+            case RankStopped(number) if stopped := self._crew.rank(number):
+                self._end_rank(stopped, "was stopped by a signal (SIGSTOP)")
             case JobRefused(reason):
                 self._fail(Failed(f"{name}: {reason}", node_id))
             case _:
@@ -380,8 +390,14 @@ class Session:
             self._fail(cause)
 
     def _on_late_trouble(self, cause: Failed, lost: int | str | None, epoch: int) -> None:
-        if epoch == self._crew.epoch:  # otherwise it is mended already
+        is_member = isinstance(lost, int) and self._crew.rank(lost) is not None
+        if epoch < self._crew.epoch:
+            if is_member:  # it was to stay in the pipeline that has come after
+                self._on_trouble(cause, lost=lost)
+        elif epoch != self._left_epoch:
             self._on_trouble(cause, lost=lost)
+        elif isinstance(lost, int):  # the pipeline is about to be rebuilt
+            self._crew.lose(lost)
 
     def _recover(self, cause: Failed, lost: int | str | None) -> bool:
         """Begin to rebuild the pipeline on what is left; False if it cannot be."""
@@ -412,6 +428,7 @@ class Session:
                 reason = f"This machine {slept_words(slept)}, and lost its session: {failed.reason}"
                 failed = msgspec.structs.replace(failed, reason=reason)
             log.error("session failed: %s", failed.reason)
+            self._publish(Ending(failed.reason, failed.node_id))
             self._over.set_result(msgspec.structs.replace(failed, at=time.time()))
             self._crew.fail(PomonaError(failed.reason))
 
@@ -422,7 +439,10 @@ class Session:
             error = error.exceptions[0]
         if not isinstance(error, PomonaError | HopError):
             log.error("the controller failed", exc_info=error)
-        self._fail(Failed(str(error) if isinstance(error, PomonaError) else f"The session broke: {error}"))
+        if isinstance(error, NodeLost):  # while the pipeline was rebuilt because of another loss
+            self._on_trouble(Failed(str(error), error.node_id), lost=error.node_id)
+        else:
+            self._fail(Failed(str(error) if isinstance(error, PomonaError) else f"The session broke: {error}"))
 
 
 def _read_text(folder: Path) -> ModelText:

@@ -11,6 +11,9 @@ from runtime.engine.orders import StepStatistics
 
 if TYPE_CHECKING:
     from runtime.cluster.launch import RankState
+    from runtime.cluster.messages import LoadPhase
+
+_CRASHES = {"SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGTRAP"}
 
 
 def progress(rank: RankState) -> LoadProgress:
@@ -59,7 +62,24 @@ def held(rank: RankState) -> RankHeld:
     )
 
 
-def signal_name(number: int) -> str:
+def end_of_worker(status: int, phase: LoadPhase) -> str:
+    """How a worker ended that nobody had asked to; ``status`` as :attr:`subprocess.Popen.returncode`."""
+    if status > 0 and phase == "connecting":  # the end that a rank sets itself while MLX connects its ring
+        return (
+            "could not connect to the others of its tensor group: a firewall is in the way, or another program "
+            "has taken its port; start again"
+        )
+    if status >= 0:
+        return f"ended unexpectedly (exit status {status}) while {phase}"
+    name = _signal_name(-status)
+    if name == "SIGKILL":
+        return "was ended by SIGKILL, as the system does when memory runs out"
+    if name in _CRASHES:
+        return f"crashed in native code ({name}), as it does when it gets no memory; its log may say more"
+    return f"was ended by {name}"
+
+
+def _signal_name(number: int) -> str:
     """Of a signal, as the manual has it."""
     try:
         return signal.Signals(number).name

@@ -7,6 +7,7 @@ submits again what was running.
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import TYPE_CHECKING
 
@@ -91,7 +92,8 @@ class Epoch:
         if not launch.is_driver:
             follow(rank, self._inbox, self._next if rank.stage.is_last else None)
             return
-        events = self._outbox(self._wait_for(EVENTS_ROLE, launch.controller), "to the controller")
+        # The controller calls when every rank is loaded, however long that takes.
+        events = self._outbox(self._wait_for(EVENTS_ROLE, launch.controller, math.inf), "to the controller")
         self._inbox.read_from(self._accept(REQUESTS_ROLE, launch.controller), "of the controller")
         Driver(rank, self._inbox, events, launch.stage_count, launch.limits).run()
 
@@ -150,9 +152,9 @@ class Epoch:
         self._close_if_halted()
         return receiver
 
-    def _wait_for(self, role: str, certificate: str) -> socket.socket:
+    def _wait_for(self, role: str, certificate: str, within_seconds: float = PEER_SECONDS) -> socket.socket:
         caller = role_in(self.launch.epoch, role)
-        return self._switchboard.wait_for(caller, certificate, self.halting, within_seconds=PEER_SECONDS)
+        return self._switchboard.wait_for(caller, certificate, self.halting, within_seconds=within_seconds)
 
     def _outbox(self, connection: socket.socket, name: str) -> Outbox:
         outbox = Outbox(Sender(connection), self._inbox, name)

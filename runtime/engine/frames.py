@@ -230,4 +230,7 @@ def encode(frame: AnyFrame) -> bytes:
 
 def decode(header: bytes | bytearray | memoryview) -> AnyFrame:
     """The header in ``header``; raises :class:`msgspec.DecodeError` if it is none."""
-    return _decoder.decode(header)
+    try:
+        return _decoder.decode(header)
+    except RecursionError as error:
+        raise msgspec.DecodeError("too deep") from error

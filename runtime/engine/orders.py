@@ -110,6 +110,10 @@ class Quit(Order, frozen=True, tag="quit"):
     """End now. A rank leaves only on this word, because a missing rank makes the others fail."""
 
 
+class Stay(Order, frozen=True, tag="stay"):
+    """The agent is there. It says so every few seconds; a worker whose agent has fallen silent ends."""
+
+
 class Report(msgspec.Struct, frozen=True, tag_field="report"):
     """From the worker, on its standard output."""
 
@@ -174,7 +178,7 @@ class PeerLost(Report, frozen=True, tag="peer_lost"):
     epoch: Index = 0
 
 
-AnyOrder = Launch | Connect | Rebuild | Quit
+AnyOrder = Launch | Connect | Rebuild | Quit | Stay
 AnyReport = Listening | Progress | Loaded | StepStatistics | WorkerFailed | PeerLost
 
 _encoder = msgspec.json.Encoder()
@@ -189,9 +193,15 @@ def encode_line(message: AnyOrder | AnyReport) -> bytes:
 
 def decode_order(line: bytes) -> AnyOrder:
     """Raises :class:`msgspec.DecodeError` for anything but an order."""
-    return _order_decoder.decode(line)
+    try:
+        return _order_decoder.decode(line)
+    except RecursionError as error:
+        raise msgspec.DecodeError("too deep") from error
 
 
 def decode_report(line: bytes) -> AnyReport:
     """Raises :class:`msgspec.DecodeError` for anything but a report."""
-    return _report_decoder.decode(line)
+    try:
+        return _report_decoder.decode(line)
+    except RecursionError as error:
+        raise msgspec.DecodeError("too deep") from error

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
-from runtime.engine import lifeline
+from runtime.engine import causes, lifeline
 from runtime.engine.counters import Counters
-from runtime.engine.hop import Credentials, Halted, HopError, HopLost
+from runtime.engine.hop import Credentials, Halted, HopLost
 from runtime.engine.orders import (
     AnyReport,
     Connect,
@@ -37,7 +37,7 @@ from runtime.engine.orders import (
 from runtime.engine.switchboard import Switchboard
 from runtime.engine.without_text import import_mlx_lm
 from runtime.environment import fast_synch_warning
-from runtime.errors import PomonaError
+from runtime.signs import Signs
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -48,8 +48,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_WORD_SECONDS = 120.0
-"""How long a rank without neighbours waits for the controller's word; the end of its agent comes sooner."""
+_LOOK_SECONDS = 0.5
+_AGENT_SECONDS = 20.0
+"""An agent says every few seconds that it is there; one that was stopped does not, and keeps no worker alive."""
 _QUIT_SECONDS = 2.0
 """A rank that is still in a step this long after the word to leave goes at once."""
 _SAMPLE_SECONDS = 0.1
@@ -92,28 +93,22 @@ class _Worker:
         self._words: queue.SimpleQueue[Launch | Connect | None] = queue.SimpleQueue()
         """What comes next, in order; None is the word to quit."""
         self._words.put(launch)
+        self._agent: Signs[None] = Signs()
+        self._agent.hear(None)
 
     def run(self) -> int:
         try:
             self._serve()
-        except PomonaError as error:
+        except Exception as error:  # whatever MLX or a model's code raises: told, logged, and the end of this rank
             log.exception("this rank failed")
-            self._report(WorkerFailed(str(error)))
-        except HopError as error:
-            log.exception("a hop failed")
-            self._report(WorkerFailed(str(error)))
-        except RuntimeError as error:  # MLX's own errors, the ring's among them
-            log.exception("MLX failed")
-            self._report(WorkerFailed(f"MLX reports: {error}", lost_peer="connection to a peer was lost" in str(error)))
-        except Exception as error:  # whatever a model's code raises: told, logged, and the end of this rank
-            log.exception("this rank failed unexpectedly")
-            self._report(WorkerFailed(f"the worker failed: {type(error).__name__}: {error}"))
+            self._report(WorkerFailed(causes.cause(error), causes.lost_peer(error)))
         else:
             return EXIT_ASKED
         return EXIT_FAILED
 
     def _serve(self) -> None:
         threading.Thread(target=self._obey, name="orders", daemon=True).start()
+        threading.Thread(target=self._watch_agent, name="agent's signs", daemon=True).start()
         word = self._next_word()
         while word is not None:
             word = self._live_through(word) if isinstance(word, Launch) else self._next_word()
@@ -193,14 +188,12 @@ class _Worker:
         return received_bytes_per_token
 
     def _next_word(self) -> Launch | Connect | None:
-        try:
-            return self._words.get(timeout=_WORD_SECONDS)
-        except queue.Empty:
-            raise PomonaError("The controller said nothing to a rank that waits for it; start again.") from None
+        return self._words.get()  # the agent ends this process when the controller is gone
 
     def _obey(self) -> None:
         """Read orders until the agent says quit, or is gone."""
         for line in self._orders:
+            self._agent.hear(None)
             try:
                 order = decode_order(line)
             except msgspec.DecodeError:
@@ -214,6 +207,13 @@ class _Worker:
                 self._turn_to(None, self._newest_epoch + 1)
                 time.sleep(_QUIT_SECONDS)  # the process is gone long before, unless a step hangs
                 os._exit(EXIT_ASKED)
+        os._exit(EXIT_AGENT_GONE)
+
+    def _watch_agent(self) -> None:
+        while not self._agent.silent(_AGENT_SECONDS):
+            time.sleep(_LOOK_SECONDS)
+            self._agent.look(time.monotonic())
+        log.error("the agent has said nothing for %.0f s", _AGENT_SECONDS)
         os._exit(EXIT_AGENT_GONE)
 
     def _turn_to(self, word: Launch | None, epoch: int) -> None:

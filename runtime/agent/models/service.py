@@ -113,7 +113,7 @@ class ModelService:
             return socket
         try:
             order = msgspec.json.decode(frame.data, type=FetchOrder)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             await _say(socket, FetchFailed(f"This node does not understand the order ({error})."))
             return socket
         working = asyncio.create_task(self._obey(order, socket), name="fetch")
@@ -188,7 +188,7 @@ async def _say(socket: web.WebSocketResponse, message: FetchMessage) -> None:
 async def _decoded(request: web.Request, kind: type[ModelOrder]) -> ModelOrder:
     try:
         return msgspec.json.decode(await request.read(), type=kind)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise web.HTTPBadRequest(text=f"This node does not understand that ({error}).") from None
 
 

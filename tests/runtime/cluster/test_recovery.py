@@ -54,7 +54,7 @@ async def answer(running: Running, harm: Callable[[], None] | None = None) -> tu
 @pytest.mark.parametrize(
     ("lost", "number"),
     [
-        pytest.param(0, signal.SIGKILL, id="killed driver"),
+        pytest.param(0, signal.SIGKILL, id="killed driver", marks=pytest.mark.matrix),
         pytest.param(1, signal.SIGKILL, id="killed middle", marks=pytest.mark.matrix),
         pytest.param(2, signal.SIGKILL, id="killed last", marks=pytest.mark.matrix),
         pytest.param(0, signal.SIGSTOP, id="stopped driver", marks=pytest.mark.matrix),
@@ -71,7 +71,7 @@ async def test_an_answer_survives_the_loss_of_any_worker(own_agents, demo_model,
         assert tokens == undisturbed
         (trouble,) = troubles
         assert name in trouble.reason
-        assert ("SIGKILL" if number == signal.SIGKILL else "made no sign") in trouble.reason
+        assert number.name in trouble.reason
         # Its neighbours kept their layers.
         read = [rank.read_bytes for rank in running.ready.ranks]
         assert [held > 0 for held in read] == [rank == lost for rank in range(3)]
