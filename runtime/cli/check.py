@@ -22,8 +22,9 @@ from runtime.models.config import parse_settings
 from runtime.models.demo import demo_model_folder
 from runtime.models.layout import read_layout
 from runtime.models.pipeline_mode import pipeline_refusal, unknown_model
-from runtime.models.tensor_mode.refusal import MAX_RANKS, tensor_refusal
+from runtime.models.tensor_mode.refusal import tensor_refusals
 from runtime.planning.plan import PlanNode, Refusal, make_plan
+from runtime.planning.refusals import tensor_reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,8 +88,7 @@ def _check(options: CheckOptions, stack: ExitStack) -> CheckResult:
 def _refusal(settings: Mapping[str, Any], name: str, options: CheckOptions) -> str:
     """What the plan would be refused for, before random weights are made."""
     if options.mode == "tensor":
-        is_usual = options.split is None and options.rank_count <= MAX_RANKS
-        return (is_usual and tensor_refusal(settings, options.rank_count, name)) or ""
+        return "" if options.split else tensor_reason(tensor_refusals(settings, name), options.rank_count)
     stage_count = sum(part > 0 for part in options.split) if options.split else options.rank_count
     return pipeline_refusal(settings, name) if stage_count > 1 else ""
 

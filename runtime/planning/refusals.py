@@ -59,16 +59,20 @@ def refuse_split(split: Sequence[int], layer_count: int, node_count: int, model:
 
 def refuse_tensor(layout: ModelLayout, rank_count: int) -> Refusal | None:
     """Why ``rank_count`` ranks cannot share each layer, or None."""
+    reason = tensor_reason(layout.tensor_refusals, rank_count)
+    return Refusal(reason) if reason else None
+
+
+def tensor_reason(refusals: Sequence[str], rank_count: int) -> str:
+    """The same from the refusals for groups of 2, 3, … ranks, empty where there is none; empty if they can."""
     if rank_count == 1:
-        return None
-    most = len(layout.tensor_refusals) + 1
+        return ""
+    most = len(refusals) + 1
     if rank_count > most:
-        return Refusal(f"Tensor mode shares layers among at most {most} nodes; choose fewer nodes or pipeline mode.")
-    reason = layout.tensor_refusals[rank_count - 2]
-    if not reason:
-        return None
-    works = [str(count) for count, refusal in enumerate(layout.tensor_refusals, 2) if not refusal]
-    return Refusal(with_numbers(reason, _or(works)) if works else reason)
+        return f"Tensor mode shares layers among at most {most} nodes; choose fewer nodes or pipeline mode."
+    reason = refusals[rank_count - 2]
+    works = [str(count) for count, refusal in enumerate(refusals, 2) if not refusal]
+    return with_numbers(reason, _or(works)) if reason and works else reason
 
 
 class TensorSize(msgspec.Struct, frozen=True):

@@ -130,6 +130,7 @@ def test_closing_while_the_model_loads_leaves_nothing(qtbot, window, agents, bri
     assert not controller.is_running()
 
 
+@pytest.mark.matrix
 def test_a_worker_that_dies_is_named_and_the_answer_goes_on(qtbot, window, agents, bridge):
     qtbot.waitUntil(lambda: window.header.start.isEnabled() and len(window.editor.cards) == 3, timeout=30_000)
     press_start(window)

@@ -59,6 +59,7 @@ def test_without_a_prompt_and_a_terminal_it_asks_something_itself_and_prints_wha
     assert "tok/s, 5 tokens" in done.stdout
 
 
+@pytest.mark.matrix
 def test_a_person_in_the_terminal_changes_the_split_while_the_model_runs():
     person, terminal = os.openpty()
     with subprocess.Popen(

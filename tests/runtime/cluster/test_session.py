@@ -57,6 +57,7 @@ async def test_every_split_gives_the_tokens_of_the_whole_model(agents, demo_mode
     assert text.strip()
 
 
+@pytest.mark.matrix
 async def test_one_node_gives_the_tokens_of_the_whole_model(agents, demo_model, reference_tokens):
     async with session(agents, demo_model, (30,), node_count=1) as running:
         _text, tokens, _finished = await running.ask(PROMPT, max_tokens=TOKENS)
@@ -117,6 +118,7 @@ async def test_answers_at_once_are_not_mixed_and_a_cancelled_one_ends(agents, de
     assert ended["endless"].completion_tokens < 100
 
 
+@pytest.mark.matrix
 async def test_a_seed_repeats_a_random_answer(agents, demo_model):
     async with session(agents, demo_model, (15, 15, 0)) as running:
         assert len(running.ready.ranks) == 2  # a node without layers is left out

@@ -62,6 +62,7 @@ def test_an_answer_and_its_stream_are_the_same(ask):
     assert chunks[-2].choices[0].finish_reason == whole.choices[0].finish_reason
 
 
+@pytest.mark.matrix
 def test_answers_fit_the_published_types_strictly(server):
     body = {
         "model": server.model,
@@ -83,6 +84,7 @@ def test_answers_fit_the_published_types_strictly(server):
     assert answer.choices[0].finish_reason == "tool_calls"
 
 
+@pytest.mark.matrix
 def test_the_second_turn_takes_the_first_from_the_caches(ask):
     first = ask(STORY, max_tokens=24)
     turns = [*STORY, {"role": "assistant", "content": first.choices[0].message.content}, *ASKED]
@@ -125,6 +127,7 @@ def test_an_answer_fits_its_schema(client, server):
     assert isinstance(parsed.choices[0].message.parsed, Person)
 
 
+@pytest.mark.matrix
 def test_an_answer_is_a_json_object(ask):
     schema = {"type": "json_object"}
     answer = ask(response_format=schema, max_tokens=400, frequency_penalty=0.5)
@@ -154,6 +157,7 @@ def test_a_stop_string_ends_the_answer_before_it(ask, server):
     assert "".join(chunk.choices[0].delta.content or "" for chunk in streamed) == whole[: whole.index("ris")]
 
 
+@pytest.mark.matrix
 def test_a_seed_repeats_an_answer_and_several_answers_differ(ask):
     options = {"temperature": 1.5, "seed": 7, "n": 3, "max_tokens": 12}
     first, again = ask(STORY, **options), ask(STORY, **options)
@@ -163,6 +167,7 @@ def test_a_seed_repeats_an_answer_and_several_answers_differ(ask):
     assert [choice.index for choice in first.choices] == [0, 1, 2]
 
 
+@pytest.mark.matrix
 def test_biases_and_penalties_change_the_answer(ask):
     plain = ask(logprobs=True)
     first = plain.choices[0].logprobs.content[0].token

@@ -34,6 +34,7 @@ def events(text: str) -> list[str]:
 # Completions ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.matrix
 def test_a_text_is_gone_on_with(client, server):
     options = {"model": server.model, "temperature": 0, "max_tokens": 8}
     whole = client.completions.create(prompt=BEGINNING, logprobs=2, **options)
@@ -81,6 +82,7 @@ def test_a_response_and_its_stream(client, server):
     assert text == whole.output_text
 
 
+@pytest.mark.matrix
 def test_a_response_calls_a_tool_and_reads_its_result(client, server):
     tool = {"type": "function", "name": "weather", "parameters": PLACE, "strict": True}
     asked = {"role": "user", "content": "How is the weather in Rome?"}
@@ -139,6 +141,7 @@ def test_a_message_ends_at_a_stop_sequence_and_goes_on_with_a_beginning(claude, 
     assert claude.messages.create(messages=begun, **options).content[0].text.startswith(" Paris")
 
 
+@pytest.mark.matrix
 def test_a_message_calls_a_tool_and_reads_its_result(claude, server):
     tool = {"name": "weather", "description": "The weather at a place", "input_schema": PLACE}
     asked = {"role": "user", "content": "How is the weather in Rome?"}
