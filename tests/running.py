@@ -134,8 +134,8 @@ def runs(process: psutil.Process, command: str) -> bool:
 
 
 def controllers() -> list[psutil.Process]:
-    """Controllers that this test process started."""
-    return [child for child in psutil.Process().children(recursive=True) if runs(child, "controller")]
+    """Controllers that this test process started itself: a command that it started may have one of its own."""
+    return [child for child in psutil.Process().children() if runs(child, "controller")]
 
 
 async def all_gone(processes: Sequence[psutil.Process], within_seconds: float = 15) -> None:

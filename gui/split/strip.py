@@ -191,6 +191,7 @@ class PlanStrip(QWidget):
         button = QPushButton(text[:1].upper() + text[1:])
         button.setObjectName(name)
         button.setFont(sized_font(12))
+        button.setProperty("small", True)
         button.setFixedHeight(_BUTTON_HEIGHT)
         button.setCursor(Qt.CursorShape.PointingHandCursor)
         self.buttons.append(button)

@@ -89,6 +89,7 @@ def test_of_two_lans_each_is_enough_and_the_other_takes_over(new_lab, took):
     assert studio.lists_at(agents["air"], lab["air"].address(0)) - plugged < 2 * LIMIT_SECONDS
 
 
+@pytest.mark.matrix
 def test_without_ipv4_agents_are_listed_paired_and_measured(new_lab, took):
     lab = new_lab("studio", "mini", ipv4=False)
     studio, mini = (Agent(host) for host in lab.hosts)

@@ -55,6 +55,7 @@ def test_a_machine_shows_itself_when_it_shows_a_code_and_both_can_be_used_when_t
     assert paired(studio) == paired(mini) == {"studio": True, "mini": True}
 
 
+@pytest.mark.matrix
 def test_pairing_by_a_link_local_address(pair, agents):
     studio, mini = pair.hosts
     shown = output_of(mini, "ip", "-6", "-o", "address", "show", "dev", "eth0", "scope", "link")

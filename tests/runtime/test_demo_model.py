@@ -96,6 +96,7 @@ def test_the_tokenizer_splits_as_the_original_does(model):
     assert tokenizer.encode("<|im_start|>in 2024").tokens == ["<|im_start|>", "in", "Ġ", "2", "0", "2", "4"]
 
 
+@pytest.mark.matrix
 def test_it_knows_the_capital_of_france(model):
     command = [sys.executable, "-m", "mlx_lm", "generate", "--model", str(model), "--temp", "0", "--max-tokens", "20"]
     command += ["--prompt", "What is the capital of France?"]

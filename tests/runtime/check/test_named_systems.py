@@ -27,16 +27,15 @@ NAMED = [
     ("qwen3_moe", "four bits", (1, 1, 3, 2)),
     ("qwen3_next", "full every fourth", (4, 3)),  # the second stage has linear layers alone
     ("qwen3_next", "full every fourth", (3, 1, 3)),  # and here one with full attention alone
-    ("qwen3_5", "text tied", (5, 2)),
     ("qwen3_5", "text untied", (3, 1, 3)),
     ("qwen3_5", "pictures tied", (2, 1, 3, 1)),
     ("qwen3_5_moe", "text", (3, 4)),
     ("qwen3_5_moe", "pictures", (3, 1, 3)),
-    ("qwen3_5_moe", "text", (1, 2, 1, 3)),
-    ("deepseek_v32", "experts", (3, 4)),
     ("deepseek_v32", "experts", (2, 4, 1)),
 ]
 NAMED_IN_FULL = [
+    ("qwen3_5", "text tied", (5, 2)),
+    ("deepseek_v32", "experts", (3, 4)),
     ("qwen2", "tied", (1, 6)),
     ("qwen2", "untied", (1, 2, 4)),
     ("qwen2", "eight bits", (1, 1, 1, 4)),

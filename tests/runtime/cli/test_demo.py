@@ -120,7 +120,11 @@ def running_demo(log: Path) -> Iterator[tuple[subprocess.Popen[str], list[psutil
             process.kill()
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda how: how.name)
+@pytest.mark.parametrize(
+    "how",
+    [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.matrix), signal.SIGKILL],
+    ids=lambda how: how.name,
+)
 def test_however_it_ends_nothing_is_left(tmp_path, how):
     with running_demo(tmp_path / "log") as (process, started):
         assert len(started) == 5  # two agents, a controller, two workers

@@ -113,6 +113,7 @@ async def _answers(running, questions: Sequence[str], change=None) -> dict[str, 
     return tokens
 
 
+@pytest.mark.matrix
 async def test_chats_go_on_over_a_split_that_changes(agents, demo_model):
     questions = ["Name three fruits.", "What is a river?", "Why is the sky blue?", "Count to ten."]
     nodes = await find(agents)

@@ -64,6 +64,7 @@ async def test_one_node_gives_the_tokens_of_the_whole_model(agents, demo_model, 
     assert tokens == reference_tokens
 
 
+@pytest.mark.matrix
 async def test_three_ranks_that_share_each_layer_give_the_tokens_of_the_whole_model(
     agents, demo_model, reference_tokens
 ):

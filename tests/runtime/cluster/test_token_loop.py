@@ -71,12 +71,16 @@ async def one_and_eight(model: Any, folder: Path, made: Plan, vocabulary: int, t
         assert tokens[request] == greedy(model, prompt, token_count), f"prompt of {len(prompt)} tokens"
 
 
-@pytest.mark.parametrize(("name", "split"), [("qwen3", (2, 5)), (HYBRID, (3, 1, 3))])
+@pytest.mark.parametrize(
+    ("name", "split"), [pytest.param("qwen3", (2, 5), marks=pytest.mark.matrix), (HYBRID, (3, 1, 3))]
+)
 async def test_requests_that_come_and_go_get_their_own_tokens(tmp_path, name, split):
     await run_at_random(name, save(name, tmp_path), plan(split), request_count=40, seed=1)
 
 
-@pytest.mark.parametrize(("name", "split"), [("qwen3", (2, 5)), (HYBRID, (3, 1, 3))])
+@pytest.mark.parametrize(
+    ("name", "split"), [("qwen3", (2, 5)), pytest.param(HYBRID, (3, 1, 3), marks=pytest.mark.matrix)]
+)
 async def test_hidden_states_over_mlx(tmp_path, name, split):
     await run_at_random(name, save(name, tmp_path), plan(split), request_count=20, seed=3, hops="mlx")
 

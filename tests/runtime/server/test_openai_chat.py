@@ -92,6 +92,7 @@ def test_the_second_turn_takes_the_first_from_the_caches(ask):
     assert second.usage.prompt_tokens_details.cached_tokens > first.usage.prompt_tokens
 
 
+@pytest.mark.matrix
 def test_a_tool_is_called_and_its_result_read(ask):
     messages = [{"role": "user", "content": "How is the weather in Rome?"}]
     called = ask(messages, tools=[WEATHER], tool_choice="required", max_tokens=60)
@@ -233,6 +234,7 @@ def test_errors_are_the_packages_own(ask, server):
     assert large.value.status_code == 413
 
 
+@pytest.mark.matrix
 def test_too_many_requests_are_told_to_come_back_and_clients_that_leave_make_room(ask, server):
     with ExitStack() as stack:
         for _ in range(WAITING):
