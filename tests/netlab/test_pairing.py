@@ -47,6 +47,7 @@ def agents(pair):
     return [agent(host) for host in pair.hosts]
 
 
+@pytest.mark.matrix
 def test_a_machine_shows_itself_when_it_shows_a_code_and_both_can_be_used_when_they_are_paired(pair, agents):
     studio, mini = pair.hosts
     assert paired(studio) == {"studio": True}  # the other one listens to itself alone

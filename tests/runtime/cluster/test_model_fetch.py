@@ -44,6 +44,7 @@ def megabytes(folder: Path, first: int, end: int, without: tuple[int, int] = (0,
     return f"{sum(parts[name].byte_count for name in names) / 1e6:.1f} MB"
 
 
+@pytest.mark.matrix
 @pytest.mark.timeout(300)
 async def test_nodes_fetch_their_layers_and_a_moved_boundary_only_what_moved(own_agents, demo_model):
     nodes = await find(own_agents)

@@ -96,6 +96,7 @@ async def test_each_rank_holds_its_own_layers_and_no_more_and_gives_them_back(ag
         assert rank.held_bytes == pytest.approx(rank.planned_bytes, rel=0.01)
 
 
+@pytest.mark.matrix
 async def test_answers_at_once_are_not_mixed_and_a_cancelled_one_ends(agents, demo_model):
     async with session(agents, demo_model, (10, 12, 8)) as running:
         alone, _, _ = await running.ask("Count from one to five.", "alone", max_tokens=12)
@@ -128,6 +129,7 @@ async def test_a_seed_repeats_a_random_answer(agents, demo_model):
     assert texts[0] == texts[1] != texts[2]
 
 
+@pytest.mark.matrix
 async def test_a_chat_that_is_too_long_is_refused_in_words_and_the_session_goes_on(agents, demo_model):
     async with session(agents, demo_model, (30, 0, 0)) as running:
         await running.client.send(Chat("long", (ChatMessage("user", "word " * 9000),)))
