@@ -1,13 +1,15 @@
 """A peer's model bytes beside a plain copy over TLS by blocking sockets: ``python -m tests.bench.peer_copy``.
 
-Both read a file, send it over loopback with the same certificates, and leave it on the disk. The plain one checks
-nothing.
+Both read a file in one process, send it over loopback with the same certificates to another, and leave it on the disk.
+The plain one checks nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import multiprocessing
 import os
 import socket
 import tempfile
@@ -22,11 +24,17 @@ from runtime.models.parts import model_parts
 from tests.runtime.agent.peers import Node, nodes
 
 if TYPE_CHECKING:
-    from runtime.models.manifest import Manifest
+    from multiprocessing.connection import Connection
 
+    from runtime.models.manifest import Manifest
+    from runtime.models.store import StoredModel
+
+NAMES = "studio", "mini"
+LOOPBACK = "127.0.0.1"
+WEIGHTS = "model.safetensors"
 MEBIBYTES = 128
 PIECE_BYTES = 1 << 20
-ROUNDS = 3
+ROUNDS = 9
 LEAST_RATIO = 0.8
 
 
@@ -43,7 +51,7 @@ def write_model(folder: Path) -> Path:
         end += size
     text = json.dumps(header).encode()
     block = bytes(range(256)) * 4096
-    with (folder / "model.safetensors").open("wb") as file:
+    with (folder / WEIGHTS).open("wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for _ in range(end // len(block)):
             file.write(block)
@@ -51,57 +59,86 @@ def write_model(folder: Path) -> Path:
     return folder
 
 
-def plain_copy(studio: Node, mini: Node, source: Path, target: Path) -> None:
-    """``sendall`` and ``recv_into`` between two threads."""
-    listener = socket.create_server(("127.0.0.1", 0))
+def serve(folder: Path, model: Path, ports: Connection) -> None:
+    """The peer, a process of its own as every agent is: sends its ports, and ends with the other end of ``ports``."""
+    with nodes(folder, *NAMES) as (studio, _mini), socket.create_server((LOOPBACK, 0)) as listener:
+        studio.library.add_folder(model)
+        threading.Thread(target=send_plainly, args=(studio, listener, model / WEIGHTS), daemon=True).start()
+        ports.send((studio.port, listener.getsockname()[1]))
+        with contextlib.suppress(EOFError):
+            ports.recv()
 
-    def serve() -> None:
+
+def send_plainly(studio: Node, listener: socket.socket, source: Path) -> None:
+    """``sendall`` to whoever connects."""
+    while True:
         line, _address = listener.accept()
         with studio.keys.server_context().wrap_socket(line, server_side=True) as channel, source.open("rb") as file:
             while piece := file.read(PIECE_BYTES):
                 channel.sendall(piece)
 
-    sending = threading.Thread(target=serve)
-    sending.start()
+
+def plain_copy(studio: Node, mini: Node, port: int, target: Path) -> None:
+    """``recv_into`` and ``write``."""
     its = mini.identity
     context = tls.client_context(its.certificate_path, its.key_path, studio.identity.certificate_pem)
     buffer = memoryview(bytearray(PIECE_BYTES))
     with (
-        socket.create_connection(listener.getsockname()) as line,
+        socket.create_connection((LOOPBACK, port)) as line,
         context.wrap_socket(line) as channel,
         target.open("wb") as file,
     ):
         while count := channel.recv_into(buffer):
             file.write(buffer[:count])
         os.fsync(file.fileno())
-    sending.join()
-    listener.close()
 
 
-async def peer_copy(studio: Node, mini: Node, manifest: Manifest) -> None:
+async def peer_copy(studio: Node, mini: Node, port: int, manifest: Manifest) -> StoredModel:
     """All layers into the store, checked and published."""
     names = sorted(model_parts(manifest))
-    async with studio.source_for(mini, manifest, names) as peer:
+    async with studio.source_for(mini, manifest, names, port=port) as peer:
         model, _progress = await mini.fetch(manifest, names, [peer])
+    return model
+
+
+def forget(model: StoredModel) -> None:
+    """Delete what was copied."""
     for part in model.parts().values():
         model.drop(part)
 
 
-def main() -> None:
-    """Print medians of alternated rounds."""
-    with tempfile.TemporaryDirectory() as scratch, nodes(Path(scratch), "studio", "mini") as (studio, mini):
-        folder = write_model(Path(scratch, "model"))
-        manifest = studio.library.add_folder(folder)
-        asyncio.run(peer_copy(studio, mini, manifest))  # the peer hashes its chunks the first time
-        plain: list[float] = []
-        ours: list[float] = []
+def measure(scratch: Path) -> tuple[list[float], list[float]]:
+    """Seconds of the plain copies and of ours, alternated."""
+    model = write_model(scratch / "model")
+    plain: list[float] = []
+    ours: list[float] = []
+    processes = multiprocessing.get_context("spawn")
+    with nodes(scratch, *NAMES) as (studio, mini):
+        manifest = studio.library.add_folder(model)
+        ports, far_end = processes.Pipe()
+        peer = processes.Process(target=serve, args=(scratch, model, far_end))
+        peer.start()
+        far_end.close()
+        port, plain_port = ports.recv()
+        forget(asyncio.run(peer_copy(studio, mini, port, manifest)))  # the peer hashes its chunks the first time
         for _ in range(ROUNDS):
             started = time.perf_counter()
-            plain_copy(studio, mini, folder / "model.safetensors", Path(scratch, "copy"))
+            plain_copy(studio, mini, plain_port, scratch / "copy")
             plain.append(time.perf_counter() - started)
+            (scratch / "copy").unlink()
             started = time.perf_counter()
-            asyncio.run(peer_copy(studio, mini, manifest))
+            copied = asyncio.run(peer_copy(studio, mini, port, manifest))
             ours.append(time.perf_counter() - started)
+            forget(copied)
+        ports.close()
+        peer.join()
+    return plain, ours
+
+
+def main() -> None:
+    """Print medians of alternated rounds."""
+    with tempfile.TemporaryDirectory() as scratch:
+        plain, ours = measure(Path(scratch))
     ratio = median(plain) / median(ours)
     for what, seconds in (("plain TLS copy", plain), ("from a peer", ours)):
         print(f"{what:<16}{MEBIBYTES / median(seconds):>7.0f} MiB/s  ({min(seconds):.2f} to {max(seconds):.2f} s)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import os
 import queue
 import socket
 import ssl
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LANES = 4
+LANES = min(4, os.cpu_count() or 1)
+"""Threads that each receive, decrypt, hash and write; more than there are cores only wait for each other."""
 _CONNECT_SECONDS = 5.0
 _SILENCE_SECONDS = 10.0
 """A peer that sends nothing for so long has lost its cable."""
