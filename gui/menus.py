@@ -9,6 +9,7 @@ from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenu
 
 from gui.appearance import Choice
+from gui.deck import ENLARGE, REDUCE
 from gui.session import Phase
 from gui.split.strip_view import GOAL_NAMES
 
@@ -32,7 +33,7 @@ class Menus:
     def __init__(self, window: Window) -> None:
         self._window = window
         self._locked: str | None = None
-        bar = window.menuBar()
+        bar, chat = window.menuBar(), window.chat
         file = bar.addMenu("&File")
         self.about = self._action(file, "About Pomona", window.show_about, role=_Role.AboutRole)
         self.close = self._action(file, "Close Window", window.close, QKeySequence.StandardKey.Close)
@@ -58,10 +59,10 @@ class Menus:
         self.boundary = self._action(model, "Next Boundary", window.focus_next_boundary, "Ctrl+B")
         self.check = self._action(model, CHECK, window.desk.check_or_cancel, "Ctrl+K")
         model.addSeparator()
-        self.chat = self._action(model, "Write to the Model", window.chat.focus_input, "Ctrl+L")
-        self.new_chat = self._action(model, "New Chat", window.chat.new_chat, QKeySequence.StandardKey.New)
-        self.regenerate = self._action(model, "Regenerate Answer", window.chat.regenerate, "Ctrl+Shift+R")
-        self.edit_question = self._action(model, "Edit Last Question", window.chat.edit_last, "Ctrl+Shift+E")
+        self.chat = self._action(model, "Write to the Model", partial(window.show_pane, "chat"), "Ctrl+L")
+        self.new_chat = self._action(model, "New Chat", self._chatting(chat.new_chat), QKeySequence.StandardKey.New)
+        self.regenerate = self._action(model, "Regenerate Answer", self._chatting(chat.regenerate), "Ctrl+Shift+R")
+        self.edit_question = self._action(model, "Edit Last Question", self._chatting(chat.edit_last), "Ctrl+Shift+E")
         nodes = bar.addMenu("&Nodes")
         self.code = self._action(nodes, "Show Pairing Code…", window.trust.open_code)
         self.address = self._action(nodes, "Add by Address…", window.trust.open_address)
@@ -72,18 +73,34 @@ class Menus:
         self._listed: dict[QMenu, tuple[object, ...]] = {}
         self.show_unpaired(())
         self.show_nodes(())
-        view = bar.addMenu("&View").addMenu("Appearance")
+        self._add_view(bar.addMenu("&View"))
+        window_menu = bar.addMenu("&Window")
+        self._action(window_menu, "Minimise", window.showMinimized, "Ctrl+M")
+        self._action(window_menu, "Zoom", self._on_zoom)
+
+    def _add_view(self, view: QMenu) -> None:
+        """The panes with their keys, and the appearance."""
+        window = self._window
+        deck = window.deck
+        self._panes = QActionGroup(window)
+        for number, (name, title) in enumerate(deck.titles.items(), start=1):
+            action = self._action(view, title, partial(window.show_pane, name), f"Ctrl+Alt+{number}")
+            action.setCheckable(True)
+            action.setData(name)
+            self._panes.addAction(action)
+        deck.shown.connect(self._on_pane)
+        self._on_pane(deck.current)
+        self.enlarge = self._action(view, ENLARGE, deck.enlarge.toggle, "Ctrl+Shift+Return")
+        deck.enlarged_changed.connect(self._on_enlarged)
+        view.addSeparator()
+        appearance = view.addMenu("Appearance")
         self._choices = QActionGroup(window)
         for choice in Choice:
-            action = self._action(view, choice.value, self._on_appearance)
+            action = self._action(appearance, choice.value, self._on_appearance)
             action.setCheckable(True)
             action.setChecked(choice is window.appearance.choice)
             action.setData(choice.name)
             self._choices.addAction(action)
-
-        window_menu = bar.addMenu("&Window")
-        self._action(window_menu, "Minimise", window.showMinimized, "Ctrl+M")
-        self._action(window_menu, "Zoom", self._on_zoom)
 
     def sync(self, status: Status, phase: Phase, goal_reason: str | None) -> None:
         """Enable what can be done now, and say of the rest why it cannot."""
@@ -173,6 +190,22 @@ class Menus:
         menu.setToolTipsVisible(True)
         menu.addAction(action)
         return action
+
+    def _chatting(self, does: Callable[[], None]) -> Callable[[], None]:
+        """The same, where it can be seen."""
+
+        def seen() -> None:
+            self._window.deck.show_pane("chat")
+            does()
+
+        return seen
+
+    def _on_pane(self, name: str) -> None:
+        for action in self._panes.actions():
+            action.setChecked(action.data() == name)
+
+    def _on_enlarged(self, on: bool) -> None:
+        self.enlarge.setText(REDUCE if on else ENLARGE)
 
     def _on_zoom(self) -> None:
         if self._window.isMaximized():

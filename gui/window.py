@@ -1,4 +1,4 @@
-"""The main window: puts header, split editor, plot and chat together and passes wishes on."""
+"""The main window: puts header, split editor, live numbers and panes together and passes wishes on."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMainWindow, QSplitter, QVBoxLayout, QWidget
 from gui.chat.compare import Comparison
 from gui.chat.pane import ChatPane
 from gui.closing import CloseQuestion
+from gui.deck import Deck
 from gui.desk import SessionDesk
 from gui.header import Header
 from gui.menus import Menus
@@ -96,6 +97,8 @@ class Window(QMainWindow):
         self.models = ModelChooser(self)
         self.live = LivePane(theme)
         self.chat = ChatPane(theme)
+        self.deck = Deck(theme)
+        self.deck.add("chat", "Chat", self.chat)
         self.comparison = Comparison(self)
         self._lay_out()
         self.live.stages.hues = self.live.memory.hues = self.store.hues
@@ -109,7 +112,7 @@ class Window(QMainWindow):
     def _lay_out(self) -> None:
         panes = self.panes = QSplitter(Qt.Orientation.Horizontal)
         panes.addWidget(self.live)
-        panes.addWidget(self.chat)
+        panes.addWidget(self.deck)
         panes.setStretchFactor(0, 5)
         panes.setStretchFactor(1, 7)
         panes.setHandleWidth(12)
@@ -124,6 +127,13 @@ class Window(QMainWindow):
         beside = QVBoxLayout()
         beside.setContentsMargins(24, 2, 24, 2)
         beside.addWidget(self.nearby)
+        self._upper = QWidget()
+        upper = QVBoxLayout(self._upper)
+        upper.setContentsMargins(0, 0, 0, 0)
+        upper.setSpacing(4)
+        upper.addWidget(self.editor)
+        upper.addWidget(self.strip)
+        upper.addLayout(beside)
         middle = QWidget()
         middle.setAccessibleName("Pomona")
         middle.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # a click beside everything lets go of a boundary
@@ -133,9 +143,7 @@ class Window(QMainWindow):
         column.addWidget(self.header)
         column.addLayout(strip)
         column.addWidget(self.welcome, 1)
-        column.addWidget(self.editor)
-        column.addWidget(self.strip)
-        column.addLayout(beside)
+        column.addWidget(self._upper)
         column.addLayout(below, 1)
         self.setCentralWidget(middle)
         middle.setFocus()  # so that no control looks chosen before the person has chosen
@@ -167,6 +175,7 @@ class Window(QMainWindow):
         self.strip.offer_wanted.connect(store.take_offer)
         header.mode_wanted.connect(self._on_mode_wanted)
         self.nearby.pair_wanted.connect(self.trust.open_pairing)
+        self.deck.enlarged_changed.connect(self._on_changed)
         self.live.trouble.connect(self.show_trouble)
         self.chat.asked.connect(self.asked)
         self.chat.cancel_wanted.connect(self.cancel_wanted)
@@ -188,6 +197,7 @@ class Window(QMainWindow):
     @Slot(object)
     def show_layout(self, layout: ModelLayout) -> None:
         """The model was read."""
+        self.deck.set_enlarged(on=False)
         self.store.set_layout(layout)
 
     @Slot(object)
@@ -244,6 +254,12 @@ class Window(QMainWindow):
             focused = next((index for index, handle in enumerate(handles) if handle.hasFocus()), -1)
             handles[(focused + 1) % len(handles)].setFocus(Qt.FocusReason.ShortcutFocusReason)
 
+    def show_pane(self, name: str) -> None:
+        """Show a pane and give it the keyboard; without a model there is no split that it could lie under."""
+        self.deck.focus_pane(name)
+        if self.store.layout is None:
+            self.deck.set_enlarged(on=True)
+
     def show_about(self) -> None:
         """Say what this is and whose work it stands on."""
         from gui.about import AboutDialog  # reads the licences of all that is installed
@@ -261,9 +277,12 @@ class Window(QMainWindow):
     def _on_changed(self) -> None:
         store = self.store
         now = status(store.layout, store.preview, store.session, edited=store.is_edited)
-        self.welcome.setVisible(store.layout is None)
+        whole = self.deck.enlarged
+        self.welcome.setVisible(store.layout is None and not whole)
         self.editor.setVisible(store.layout is not None)
-        self.panes.setVisible(store.layout is not None)
+        self._upper.setVisible(not whole)
+        self.live.setVisible(not whole)
+        self.panes.setVisible(store.layout is not None or whole)
         self.models.lock(locked=store.session.active)
         self.editor.set_view(store.editor_view)
         self.strip.show_view(store.strip_view)
@@ -282,7 +301,7 @@ class Window(QMainWindow):
 
     def _on_theme_changed(self, theme: Theme) -> None:
         upper = (self.header, self.banner, self.welcome, self.editor, self.strip, self.nearby)
-        for part in (*upper, self.live, self.chat):
+        for part in (*upper, self.live, self.deck):
             part.set_theme(theme)
 
     # Closing ------------------------------------------------------------------------------------------------------

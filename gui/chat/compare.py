@@ -66,6 +66,7 @@ class Comparison(QObject):
         chat, store = self._window.chat, self._window.store
         if not question.strip() or store.pending is None or self.step is not Step.NONE:
             return
+        self._window.deck.show_pane("chat")
         self._question = question.strip()
         settings = chat.book.shown.settings
         seed = _SEED if settings.seed is None else settings.seed

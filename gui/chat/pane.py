@@ -77,6 +77,7 @@ class ChatPane(Panel):
         self.composer.stop_wanted.connect(self.stop)
         self.composer.given_up.connect(self._stop_editing)
         self.body.addWidget(self.composer)
+        self.setFocusProxy(self.composer.box)
         self.settings.show_settings(self.book.shown.settings)
         self.set_theme(theme)
         self._sync()

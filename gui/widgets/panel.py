@@ -1,4 +1,4 @@
-"""A rounded surface with a title row: what the plot and the chat lie on."""
+"""A rounded surface with a title row: what plots, chat and the other panes lie on."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from gui.theme import Theme
 
+_ROW_HEIGHT = 28
+
 
 class Panel(QWidget):
     """Title on the left; subclasses add to ``title_row`` and ``body``."""
@@ -24,17 +26,23 @@ class Panel(QWidget):
         self._theme = theme
         self._title = label("title", 12, QFont.Weight.DemiBold)
         self._title.setText(title)
-        self._title.setMinimumHeight(26)
         self.title_row = QHBoxLayout()
         self.title_row.setContentsMargins(14, 0, 12, 0)
         self.title_row.setSpacing(8)
         self.title_row.addWidget(self._title)
         self.title_row.addStretch()
+        self.title_row.addStrut(_ROW_HEIGHT)
         self.body = QVBoxLayout(self)
         self.body.setContentsMargins(1, 6, 1, 1)
         self.body.setSpacing(4)
         self.body.addLayout(self.title_row)
         self.setAccessibleName(title)
+
+    def make_room(self, left: int, right: int) -> None:
+        """Leave so much of the title row to others, who then also say what this is."""
+        self._title.hide()
+        self.title_row.setContentsMargins(left, 0, right, 0)
+        self.title_row.setSpacing(4)
 
     @property
     def theme(self) -> Theme:

@@ -33,16 +33,20 @@ class Segmented(QWidget):
         self._theme = theme
         self._group = QButtonGroup(self)
         self.segments: dict[str, _Segment] = {}
-        row = QHBoxLayout(self)
-        row.setContentsMargins(2, 2, 2, 2)
-        row.setSpacing(0)
-        for name, text in choices.items():
-            segment = _Segment(name, text, theme)
-            segment.clicked.connect(self._on_clicked)
-            self._group.addButton(segment)
-            self.segments[name] = segment
-            row.addWidget(segment)
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(2, 2, 2, 2)
+        self._row.setSpacing(0)
         self.setFixedHeight(_HEIGHT)
+        for name, text in choices.items():
+            self.add(name, text)
+
+    def add(self, name: str, text: str) -> None:
+        """One more choice, at the end."""
+        segment = _Segment(name, text, self._theme)
+        segment.clicked.connect(self._on_clicked)
+        self._group.addButton(segment)
+        self.segments[name] = segment
+        self._row.addWidget(segment)
 
     def show_choice(self, name: str) -> None:
         """Show a choice that was made elsewhere."""
