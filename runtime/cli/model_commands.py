@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from runtime.cli.arguments import split
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+
+    from runtime.cli.arguments import Commands
 
 
-def add_models(commands: Any, split: Callable[[str], tuple[int, ...]]) -> None:
-    """Add the command and its own commands; ``split`` reads ``5,18,7``."""
+def add_model_commands(commands: Commands) -> None:
+    """Add the command and its own commands."""
     models = commands.add_parser("models", help="the models on every node in reach; also layout, fetch, rm, …")
     models.add_argument("--only-here", action="store_true", help="on this machine alone")
     models.add_argument("--json", action="store_true", help="print one JSON list")
@@ -61,50 +64,50 @@ def add_models(commands: Any, split: Callable[[str], tuple[int, ...]]) -> None:
         parser.add_argument("--revision", default="", metavar="COMMIT", help="the newest without it")
 
 
-def _list(options: argparse.Namespace, _open_window: object) -> int:
-    from runtime.cli.model_list import run_list  # a command imports only what it needs
+def _list(options: argparse.Namespace) -> int:
+    from runtime.cli.model_list import run_list
 
     return run_list(only_here=options.only_here, as_json=options.json)
 
 
-def _layout(options: argparse.Namespace, _open_window: object) -> int:
-    from runtime.cli.models import run_layout  # a command imports only what it needs
+def _layout(options: argparse.Namespace) -> int:
+    from runtime.cli.models import run_layout
 
     return run_layout(options.model, options.revision, as_json=options.json)
 
 
-def _fetch(options: argparse.Namespace, _open_window: object) -> int:
-    from runtime.cli.model_fetch import FetchOptions, run_fetch  # a command imports only what it needs
+def _fetch(options: argparse.Namespace) -> int:
+    from runtime.cli.model_fetch import FetchOptions, run_fetch
 
     nodes = tuple(options.nodes)
     return run_fetch(FetchOptions(options.model, options.revision, nodes, options.split, options.full, options.dry_run))
 
 
-def _remove(options: argparse.Namespace, _open_window: object) -> int:
-    from runtime.cli.models import run_remove  # a command imports only what it needs
+def _remove(options: argparse.Namespace) -> int:
+    from runtime.cli.models import run_remove
 
     return run_remove(options.model, options.revision, options.nodes)
 
 
-def _favourite(options: argparse.Namespace, _open_window: object) -> int:
-    from runtime.cli.models import run_favourite  # a command imports only what it needs
+def _favourite(options: argparse.Namespace) -> int:
+    from runtime.cli.models import run_favourite
 
     return run_favourite(options.model, remove=options.remove)
 
 
-def _search(options: argparse.Namespace, _open_window: object) -> int:
-    from runtime.cli.models import run_search  # a command imports only what it needs
+def _search(options: argparse.Namespace) -> int:
+    from runtime.cli.models import run_search
 
     return run_search(options.words)
 
 
-def _convert(options: argparse.Namespace, _open_window: object) -> int:
-    from runtime.cli.models import run_convert  # a command imports only what it needs
+def _convert(options: argparse.Namespace) -> int:
+    from runtime.cli.models import run_convert
 
     return run_convert(on=options.switch == "on")
 
 
-def _token(_options: argparse.Namespace, _open_window: object) -> int:
-    from runtime.cli.models import run_token  # a command imports only what it needs
+def _token(_options: argparse.Namespace) -> int:
+    from runtime.cli.models import run_token
 
     return run_token(sys.stdin.readline())
