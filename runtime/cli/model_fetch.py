@@ -10,11 +10,9 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from runtime.agent.folder import data_folder, open_home
-from runtime.agent.models.messages import ModelOrder
 from runtime.cli.model_nodes import named_nodes, nodes_in_reach
-from runtime.cluster.meeting import introduce, reachable
+from runtime.cluster.model_fetch import NodesFetch
 from runtime.cluster.model_names import find_model, own_library, sources_of
-from runtime.cluster.models import ModelProvider
 from runtime.errors import PomonaError
 from runtime.models.fetch.transfer import Progress, Transfer
 from runtime.models.parts import model_parts, stage_parts
@@ -72,11 +70,10 @@ async def _fetch_here(home: Home, options: FetchOptions) -> int:
 
 
 async def _fetch_on_nodes(home: Home, options: FetchOptions) -> int:
-    in_reach = reachable(await nodes_in_reach(home, always=True))
+    in_reach = await nodes_in_reach(home, always=True)
     nodes = named_nodes(in_reach, options.nodes)
     found = await find_model(home, options.model, options.revision, in_reach)
-    manifest = found.manifest
-    parts = model_parts(manifest)
+    parts = model_parts(found.manifest)
     ids = [node.resources.node_id for node in nodes]
     if options.full:
         shares = [sorted(parts)] * len(nodes)
@@ -84,16 +81,12 @@ async def _fetch_on_nodes(home: Home, options: FetchOptions) -> int:
         shares = stage_names(parts, options.split or even_split(layer_count(parts), len(nodes)))
     if len(shares) != len(nodes):
         raise PomonaError(f"The split is for {len(shares)} nodes, and {len(nodes)} are named.")
-    await introduce(home, nodes)
-    order = ModelOrder(manifest.name, manifest.repository, manifest.revision, str(found.folder or ""))
-    provider = ModelProvider(home, order, parts, _Telling().on_node)
-    wanted = {node_id: names for node_id, names in zip(ids, shares, strict=True) if names}
-    others = [node for node in in_reach if node.resources.node_id not in ids]
+    wanted = dict(zip(ids, shares, strict=True))
+    fetch = NodesFetch(home, found, parts, wanted, in_reach, _Telling().on_node, with_text=options.full)
     if options.dry_run:
-        lines = await provider.preview(nodes, wanted, others)
-        _out("\n".join(lines) or "Every node has what it needs.")
+        _out("\n".join(await fetch.preview()) or "Every node has what it needs.")
         return 0
-    folders = await provider.provide(nodes, wanted, ids if options.full else (), others)
+    folders = await fetch.run()
     for node in nodes:
         what = "all of it" if options.full else "its layers"
         _out(f"{node.resources.name} has {what} in {folders.get(node.resources.node_id, 'no folder')}.")

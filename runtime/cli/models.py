@@ -12,14 +12,11 @@ import msgspec
 from runtime.agent.folder import data_folder, open_home
 from runtime.agent.models.messages import ModelOrder
 from runtime.cli.model_nodes import named_nodes, nodes_in_reach
-from runtime.cluster.model_lists import remove_on
-from runtime.cluster.model_names import find_model, own_library
+from runtime.cluster.model_desk import ModelDesk
+from runtime.cluster.model_names import find_model
 from runtime.errors import PomonaError
 from runtime.models.cache_layout import LayerCache, read_caches
-from runtime.models.favourites import Favourites
 from runtime.models.half_scales import agree
-from runtime.models.hub.client import HubClient, keep_token, read_token
-from runtime.models.hub.repository import search_hub
 from runtime.models.layout import ModelLayout, manifest_layout
 
 if TYPE_CHECKING:
@@ -79,32 +76,23 @@ def run_remove(model: str, revision: str, nodes: Sequence[str]) -> int:
     """Delete a model from Pomona's store, on this machine or on nodes. Folders that are not Pomona's stay."""
     if nodes:
         return asyncio.run(_remove_on(model, revision, nodes))
-    store = own_library(open_home(data_folder())).store
-    stored = store.find(model, revision)
-    if stored is None:
-        raise PomonaError(f"{model} is not in Pomona's store on this machine; `pomona models` lists what is.")
-    freed = store.remove(stored)
+    freed = asyncio.run(ModelDesk(data_folder()).remove(ModelOrder("", model, revision)))
     _out(f"{model} is deleted: {freed / _GB:.2f} GB are free again.")
     return 0
 
 
 async def _remove_on(model: str, revision: str, names: Sequence[str]) -> int:
-    home = open_home(data_folder())
-    for node in named_nodes(await nodes_in_reach(home, always=True), names):
-        freed = await remove_on(home, node, ModelOrder(model, "", revision))
+    desk = ModelDesk(data_folder())
+    for node in named_nodes(await nodes_in_reach(open_home(data_folder()), always=True), names):
+        freed = await desk.remove(ModelOrder("", model, revision), node)
         _out(f"{model} is deleted on {node.resources.name}: {freed / _GB:.2f} GB are free again.")
     return 0
 
 
 def run_favourite(model: str, *, remove: bool) -> int:
     """Mark a model, or mark it no more."""
-    favourites = Favourites(data_folder())
-    if remove:
-        favourites.remove(model)
-        _out(f"{model} is no favourite any more.")
-    else:
-        favourites.add(model)
-        _out(f"{model} is a favourite.")
+    ModelDesk(data_folder()).mark(model, on=not remove)
+    _out(f"{model} is no favourite any more." if remove else f"{model} is a favourite.")
     return 0
 
 
@@ -121,19 +109,15 @@ def run_convert(*, on: bool) -> int:
 
 def run_search(words: str) -> int:
     """Models in MLX format on the hub."""
-
-    async def search() -> list[str]:
-        async with HubClient(token=read_token(data_folder())) as hub:
-            found = await search_hub(hub, words)
-        return [f"{each.id}  {each.downloads} downloads{'  gated' if each.gated else ''}" for each in found]
-
-    _out("\n".join(asyncio.run(search())) or "The hub has none.")
+    found = asyncio.run(ModelDesk(data_folder()).search(words))
+    lines = [f"{each.id}  {each.downloads} downloads{'  gated' if each.gated else ''}" for each in found]
+    _out("\n".join(lines) or "The hub has none.")
     return 0
 
 
 def run_token(token: str) -> int:
     """Keep the hub's token, or forget it if it is empty."""
-    keep_token(data_folder(), token.strip())
+    ModelDesk(data_folder()).keep_token(token)
     _out("The token is kept for you alone." if token.strip() else "The token is forgotten.")
     return 0
 

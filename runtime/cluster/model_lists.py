@@ -9,7 +9,15 @@ import msgspec
 
 from discovery.address import HostPort
 from runtime.agent.calls import NoAnswer, Refused, call, new_session
-from runtime.agent.models.messages import HELD_PATH, MODELS_PATH, Held, HeldModel, ModelOrder, Removed
+from runtime.agent.models.messages import (
+    HELD_PATH,
+    MODELS_PATH,
+    UNFINISHED_PATH,
+    Held,
+    HeldModel,
+    ModelOrder,
+    Removed,
+)
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
@@ -55,20 +63,36 @@ async def remove_on(home: Home, node: KnownNode, order: ModelOrder) -> int:
     return (await _asked(home, node, "DELETE", MODELS_PATH, Removed, order)).freed_bytes
 
 
+async def forget_unfinished_on(home: Home, node: KnownNode, order: ModelOrder) -> None:
+    """Have a node give up what it has begun to fetch of a model. Raises :class:`PomonaError` while it still fetches."""
+    await _answer(home, node, "DELETE", UNFINISHED_PATH, order)
+
+
 async def _asked(
     home: Home, node: KnownNode, method: str, path: str, kind: type[T], order: ModelOrder | None = None
 ) -> T:
+    answer = await _answer(home, node, method, path, order)
+    try:
+        return msgspec.json.decode(answer, type=kind)
+    except msgspec.DecodeError as error:
+        raise _silent(node, error) from error
+
+
+async def _answer(home: Home, node: KnownNode, method: str, path: str, order: ModelOrder | None) -> bytes:
     body = msgspec.json.encode(order) if order is not None else None
     place = HostPort(node.host, node.port)
     try:
         async with new_session(_ASK_SECONDS) as session:
-            answer = await call(
+            return await call(
                 session, method, place, path, home.context_for(node.certificate), body, limit_bytes=_MAX_LIST_BYTES
             )
-        return msgspec.json.decode(answer, type=kind)
     except Refused as error:
         raise PomonaError(
             f"{node.resources.name}: {error.reason or 'it does not trust this machine any more; pair with it again.'}"
         ) from error
-    except (NoAnswer, msgspec.DecodeError) as error:
-        raise PomonaError(f"{node.resources.name} does not say what models it has ({error}).") from error
+    except NoAnswer as error:
+        raise _silent(node, error) from error
+
+
+def _silent(node: KnownNode, error: Exception) -> PomonaError:
+    return PomonaError(f"{node.resources.name} does not say what models it has ({error}).")

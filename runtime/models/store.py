@@ -177,6 +177,16 @@ class ModelStore:
             raise PomonaError(f"{model.folder} cannot be deleted ({error.strerror}).") from error
         return freed
 
+    def forget_unfinished(self, model: StoredModel) -> None:
+        """Give up what is on its way; of a model that then has no part nothing stays.
+
+        Raises :class:`PomonaError` while it is being fetched.
+        """
+        with model.locked():
+            model.forget_partial()
+        if not model.held(model.parts().values()):
+            self.remove(model)
+
     def _folder(self, manifest: Manifest) -> Path:
         name = _ODD.sub("-", (manifest.repository or manifest.name).replace("/", "--")).strip(".")[:80]
         return self.root / f"{name or 'model'}@{manifest.revision[:_REVISION_LETTERS]}"

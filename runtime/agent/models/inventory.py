@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from runtime.agent.models.messages import HeldModel
 from runtime.errors import PomonaError
 from runtime.models.layout import manifest_layout
@@ -26,23 +28,33 @@ def held_models(library: Library) -> list[HeldModel]:
 
 def held_model(copy: Copy) -> HeldModel:
     """One copy. Raises :class:`PomonaError` if mlx-lm cannot run it."""
-    layout = manifest_layout(copy.manifest)
-    sizes = tuple(size for size, refusal in enumerate(layout.tensor_refusals, 2) if not refusal)
-    parts = model_parts(copy.manifest)
-    held = [part for part in parts.values() if copy.reader.holds(part)]
-    return HeldModel(
-        name=copy.manifest.name,
-        repository=copy.manifest.repository,
-        revision=copy.manifest.revision,
-        layer_count=len(layout.layer_bytes),
+    held = [part for part in model_parts(copy.manifest).values() if copy.reader.holds(part)]
+    return msgspec.structs.replace(
+        described(copy.manifest),
         layers_held=sum(part.name.startswith("layer-") for part in held),
         disk_bytes=copy.stored.disk_bytes() if copy.stored else sum(f.byte_count for f in copy.manifest.weight_files),
         is_ours=copy.stored is not None,
-        quantization=quantization(copy.manifest),
+    )
+
+
+def described(manifest: Manifest) -> HeldModel:
+    """A model of which nothing is here. Raises :class:`PomonaError` if mlx-lm cannot run it."""
+    layout = manifest_layout(manifest)
+    sizes = tuple(size for size, refusal in enumerate(layout.tensor_refusals, 2) if not refusal)
+    return HeldModel(
+        name=manifest.name,
+        repository=manifest.repository,
+        revision=manifest.revision,
+        layer_count=len(layout.layer_bytes),
+        layers_held=0,
+        disk_bytes=0,
+        is_ours=False,
+        quantization=quantization(manifest),
         context_tokens=layout.context_tokens,
         pipeline_refusal=layout.pipeline_refusal,
         tensor_sizes=sizes,
         tensor_refusal="" if sizes else next(iter(layout.tensor_refusals), ""),
+        weight_bytes=layout.weight_bytes,
     )
 
 

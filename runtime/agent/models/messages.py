@@ -9,6 +9,7 @@ import msgspec
 MODELS_PATH = "/v1/models"
 HELD_PATH = "/v1/models/held"
 FETCH_PATH = "/v1/models/fetch"
+UNFINISHED_PATH = "/v1/models/unfinished"
 
 _Text = Annotated[str, msgspec.Meta(max_length=4096)]
 _Parts = Annotated[tuple[Annotated[str, msgspec.Meta(max_length=40)], ...], msgspec.Meta(max_length=10_000)]
@@ -33,6 +34,8 @@ class HeldModel(msgspec.Struct, frozen=True):
     """Numbers of nodes that can share each layer."""
     tensor_refusal: str = ""
     """Why two cannot; empty if some number can."""
+    weight_bytes: int = 0
+    """Of the whole model, wherever it is."""
 
 
 class ModelOrder(msgspec.Struct, frozen=True):

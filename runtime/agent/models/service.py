@@ -22,6 +22,7 @@ from runtime.agent.models.messages import (
     FETCH_PATH,
     HELD_PATH,
     MODELS_PATH,
+    UNFINISHED_PATH,
     FetchDone,
     FetchFailed,
     FetchMessage,
@@ -76,6 +77,7 @@ class ModelService:
             Route("POST", HELD_PATH, Role.CONTROLLER, self._held),
             Route("GET", FETCH_PATH, Role.CONTROLLER, self._fetch),
             Route("DELETE", MODELS_PATH, Role.CONTROLLER, self._remove),
+            Route("DELETE", UNFINISHED_PATH, Role.CONTROLLER, self._forget_unfinished),
         )
 
     def close(self) -> None:
@@ -103,6 +105,16 @@ class ModelService:
         if not freed:
             raise web.HTTPNotFound(text=f"{order.name} is not in Pomona's store on this node.")
         return _json(Removed(freed))
+
+    async def _forget_unfinished(self, request: web.Request) -> web.Response:
+        order = await _decoded(request, ModelOrder)
+        try:
+            for copy in await asyncio.to_thread(self.library.copies, order.repository or order.name, order.revision):
+                if copy.stored is not None:
+                    await asyncio.to_thread(self.library.store.forget_unfinished, copy.stored)
+        except PomonaError as error:
+            raise web.HTTPConflict(text=str(error)) from None
+        return web.Response(status=204)
 
     async def _fetch(self, request: web.Request) -> web.StreamResponse:
         """One order; closing the connection pauses it, and the same order goes on."""
