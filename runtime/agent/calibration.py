@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import logging
 import subprocess
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from resources import starting
+from resources.calibration import StoredCalibrations
 from resources.node import Calibration
 from runtime.errors import PomonaError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+log = logging.getLogger(__name__)
 
 _LIMIT_SECONDS = 60.0
 
@@ -29,3 +38,14 @@ def measure() -> Calibration:
         raise PomonaError(f"Calibrating took more than {_LIMIT_SECONDS:.0f} s; quit other programs first.") from error
     lines = done.stderr.decode(errors="replace").strip().splitlines()
     raise PomonaError(f"This machine could not be calibrated: {lines[-1] if lines else 'MLX failed'}.")
+
+
+def measure_once(folder: Path) -> None:
+    """Measure and keep it, if this machine was not measured yet with this version of MLX."""
+    calibrations, mlx_version = StoredCalibrations(folder), importlib.metadata.version("mlx")
+    if calibrations.of_version(mlx_version) is not None:
+        return
+    try:
+        calibrations.keep(mlx_version, measure())
+    except (PomonaError, OSError) as error:
+        log.warning("the speed of this machine stays unknown: %s", error)

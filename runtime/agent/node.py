@@ -19,10 +19,9 @@ from resources.monitor import Monitor
 from resources.probe import AgentFacts, snapshot
 from resources.sleep import SleepWatch, slept_words
 from runtime.agent.access import Route
-from runtime.agent.calibration import measure
+from runtime.agent.calibration import measure_once
 from runtime.agent.memory_messages import CAP_PATH, MemoryCapOrder
 from runtime.agent.trust_routes import read_body
-from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -62,6 +61,7 @@ class AgentNode:
         self._budget_bytes = budget_bytes
         self._cpu_share = cpu_share
         self._bandwidth = bandwidth
+        self._machine_folder = machine_folder
         self._calibrations = StoredCalibrations(machine_folder)
         self._cap = MemoryCap(folder)
         self._monitor = Monitor()
@@ -135,8 +135,4 @@ class AgentNode:
         if self._budget_bytes is not None or self.resources().memory_bandwidth_bytes_per_second is not None:
             return
         log.info("the speed of %s is in no table and is measured", self._machine.chip)
-        try:
-            found = await asyncio.to_thread(measure)
-            self._calibrations.keep(self._machine.versions.mlx, found)
-        except (PomonaError, OSError) as error:
-            log.warning("the speed of this machine stays unknown: %s", error)
+        await asyncio.to_thread(measure_once, self._machine_folder)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from discovery.home import temporary_home
+from runtime.agent.calibration import measure_once
+from runtime.agent.folder import data_folder
 from runtime.cli.console import Question, run_console
 from runtime.cli.display import has_display
 from runtime.cli.place import PlaceOptions, note
@@ -76,6 +79,7 @@ def _in_window(options: DemoOptions, open_window: Callable[[Path, Path | None], 
         raise PomonaError(refused.reason)
     with temporary_home() as home, VirtualNodes(nodes, home, cache_folder() / "demo.log") as agents:
         agents.started()
+        threading.Thread(target=measure_once, args=(data_folder(),), name="calibration", daemon=True).start()
         return open_window(home.folder, folder)
 
 

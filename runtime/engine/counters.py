@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from runtime.engine.stalls import Pace
 
 if TYPE_CHECKING:
     from runtime.engine.frames import Step
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Counters:
-    """Since the worker started. A step counter that stands still while work waits means a stall."""
+    """Since the worker started."""
 
     steps: int = 0
     tokens: int = 0
@@ -31,8 +33,19 @@ class Counters:
     chat_context_tokens: int = 0
     """What their sequences held before each of them, summed up."""
 
+    step_tokens: int = 0
+    """Of the step under way; 0 between steps."""
+    pace: Pace = field(default_factory=Pace)
+    """Of this epoch."""
+
+    def begin_step(self, step: Step) -> None:
+        """A step is under way."""
+        self.step_tokens = len(step.tokens)
+
     def count_step(self, step: Step, seconds: float) -> None:
-        """A step was computed."""
+        """It was computed."""
+        self.step_tokens = 0
+        self.pace.add(len(step.tokens), seconds)
         self.steps += 1
         self.tokens += len(step.tokens)
         self.compute_seconds += seconds
@@ -43,4 +56,5 @@ class Counters:
 
     def begin_epoch(self) -> None:
         """Other layers are here from now on."""
+        self.step_tokens, self.pace = 0, Pace()
         self.chat_steps, self.chat_seconds, self.chat_context_tokens = 0, 0.0, 0

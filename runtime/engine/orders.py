@@ -162,6 +162,8 @@ class StepStatistics(Report, frozen=True, tag="steps"):
     chat_steps: int = 0
     chat_seconds: float = 0.0
     chat_context_tokens: int = 0
+    stalled_seconds: float = 0.0
+    """Spent in one step that takes far longer than those before it (engine/stalls.py); 0 otherwise."""
 
 
 class WorkerFailed(Report, frozen=True, tag="failed"):

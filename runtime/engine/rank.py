@@ -58,6 +58,7 @@ class Rank:
             received = tensors.from_payload(payload, step.carried)
         else:
             received = self._mlx_hops.receive(step.carried)
+        self.counters.begin_step(step)
         begin = time.perf_counter()
         result = self.stage.run(step, received)
         seconds = time.perf_counter() - begin

@@ -34,6 +34,7 @@ from runtime.engine.orders import (
     decode_order,
     encode_line,
 )
+from runtime.engine.stalls import StallWatch
 from runtime.engine.switchboard import Switchboard
 from runtime.engine.without_text import import_mlx_lm
 from runtime.environment import fast_synch_warning
@@ -227,8 +228,10 @@ class _Worker:
     def _sample(self, rank: Rank, epoch: Epoch, over: threading.Event) -> None:
         last: StepStatistics | None = None
         reported_seconds = 0.0
+        counters = self._counters
+        stalls = StallWatch(counters.pace)
         while not over.wait(_SAMPLE_SECONDS):
-            counters = self._counters
+            now = time.monotonic()
             newest = StepStatistics(
                 steps=counters.steps,
                 tokens=counters.tokens,
@@ -241,9 +244,10 @@ class _Worker:
                 chat_steps=counters.chat_steps,
                 chat_seconds=counters.chat_seconds,
                 chat_context_tokens=counters.chat_context_tokens,
+                stalled_seconds=stalls.look(now, counters.steps, counters.step_tokens),
             )
-            now = time.monotonic()
-            if last is None or newest.steps != last.steps or now - reported_seconds > _SIGN_SECONDS:
+            has_news = last is None or newest.steps != last.steps or newest.stalled_seconds > 0
+            if has_news or now - reported_seconds > _SIGN_SECONDS:
                 self._report(newest)
                 last, reported_seconds = newest, now
 

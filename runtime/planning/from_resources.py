@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 _REACHED_SHARE = 0.8
 """Of the bandwidth that a maker specifies, what reading weights reaches."""
+_CPU_BYTES_PER_SECOND: dict[WeightKind, float] = {"4-bit": 0.5e9, "8-bit": 1.1e9, "bf16": 1.6e9, "float32": 2.7e9}
+_CPU_FLOPS_PER_SECOND, _CPU_LAYER_OVERHEAD_SECONDS = 2e9, 450e-6
+"""Of MLX 0.32 without a GPU: ``pomona calibrate`` on a server of 2023, where arithmetic takes longer than memory."""
 
 
 def plan_nodes(layout: ModelLayout, nodes: Iterable[NodeResources]) -> list[PlanNode]:
@@ -25,11 +28,13 @@ def plan_nodes(layout: ModelLayout, nodes: Iterable[NodeResources]) -> list[Plan
 
 
 def node_speed(node: NodeResources, kind: WeightKind) -> NodeSpeed:
-    """Calibrated if that node was, else from its chip's table, else a plain chip's."""
+    """Calibrated if that node was, else from its chip's table, else a plain chip's or, without a GPU, a plain CPU's."""
     if node.calibration is not None and (speed := calibrated_speed(node.calibration, kind)):
         return speed
     if node.memory_bandwidth_bytes_per_second:
         return table_speed(node.memory_bandwidth_bytes_per_second * _REACHED_SHARE)
+    if node.gpu_cores is None:
+        return NodeSpeed(_CPU_BYTES_PER_SECOND[kind], _CPU_FLOPS_PER_SECOND, _CPU_LAYER_OVERHEAD_SECONDS)
     return UNKNOWN_SPEED
 
 

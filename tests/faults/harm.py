@@ -42,7 +42,7 @@ def _no_memory(fleet: Fleet, node_id: str) -> None:
     resource.prlimit(worker.pid, resource.RLIMIT_AS, (worker.memory_info().vms, resource.RLIM_INFINITY))
 
 
-def _raise_in(phase: str, fleet: Fleet, node_id: str) -> None:
+def _go_wrong_in(phase: str, fleet: Fleet, node_id: str) -> None:
     fleet.wish_for_worker(node_id, phase)
 
 
@@ -51,6 +51,7 @@ HARMS = {
     "SIGSTOP": Harm(partial(_signal, signal.SIGSTOP), "SIGSTOP"),
     "SIGSEGV": Harm(partial(_signal, signal.SIGSEGV), "SIGSEGV"),
     "no memory": Harm(_no_memory, "memory"),
-    "exception in prefill": Harm(partial(_raise_in, "prefill"), "forced in prefill", after_tokens=0),
-    "exception in decode": Harm(partial(_raise_in, "decode"), "forced in decode"),
+    "exception in prefill": Harm(partial(_go_wrong_in, "prefill"), "forced in prefill", after_tokens=0),
+    "exception in decode": Harm(partial(_go_wrong_in, "decode"), "forced in decode"),
+    "hang in decode": Harm(partial(_go_wrong_in, "hang"), "in one step"),
 }

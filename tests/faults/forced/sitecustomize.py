@@ -2,7 +2,7 @@
 
 Files in the folder that ``POMONA_FAULTS`` names say what is to happen; the product knows nothing of it:
 
-- ``rank-N``, for the worker of rank N: ``load``, ``prefill`` or ``decode`` raises there;
+- ``rank-N``, for the worker of rank N: ``load``, ``prefill`` or ``decode`` raises there, ``hang`` stays in decoding;
 - ``clock``, for every process: seconds by which its wall clock is off;
 - ``version``, for an agent: ``ours`` has it misunderstand its controller, ``theirs`` the reverse;
 - ``recoveries``, for a controller: how often a session may be mended.
@@ -46,6 +46,8 @@ def in_stage(module: Any) -> None:
     def forced_run(self: Any, step: Any, received: Any) -> Any:
         if wish(name) == ("decode" if step.sample else "prefill"):
             raise ForcedError(f"forced in {wish(name)}")
+        while step.sample and wish(name) == "hang":
+            time.sleep(0.1)
         return run(self, step, received)
 
     def forced_load(self: Any) -> Any:

@@ -1,0 +1,69 @@
+"""When a step counts as stalled: it takes far longer than those before it. Pure.
+
+A rank that hangs in a step still makes signs of life, from another thread. No fixed limit would do: a token takes
+milliseconds, a prompt's chunk on a slow node many seconds.
+"""
+
+from __future__ import annotations
+
+_TIMES_AS_LONG = 10.0
+_LEAST_SECONDS, _MOST_SECONDS = 3.5, 120.0
+_IDLE_SECONDS, _AFTER_IDLE_SECONDS = 60.0, 30.0
+"""After a pause the system may have to bring weights back to memory first."""
+_LOOK_LIMIT_SECONDS = 0.5
+"""Longer between two looks, the process was stopped or had no processor, and its step stood still with it."""
+
+
+class Pace:
+    """How long steps of each size took, in powers of two of tokens. One thread adds, others may read."""
+
+    def __init__(self) -> None:
+        self._longest_seconds = [0.0] * 32
+
+    def add(self, tokens: int, seconds: float) -> None:
+        """A step of so many tokens is done."""
+        size = tokens.bit_length()
+        self._longest_seconds[size] = max(self._longest_seconds[size], seconds)
+
+    def limit_seconds(self, tokens: int) -> float:
+        """For a step of so many tokens: by the longest one as large or larger, else by what a smaller one promises."""
+        size = tokens.bit_length()
+        as_large = next((seconds for seconds in self._longest_seconds[size:] if seconds), 0.0)
+        if as_large:
+            usual = as_large
+        else:
+            usual = max(seconds * 2 ** (size - smaller) for smaller, seconds in enumerate(self._longest_seconds[:size]))
+        return min(max(_LEAST_SECONDS, _TIMES_AS_LONG * usual), _MOST_SECONDS) if usual else _MOST_SECONDS
+
+
+class StallWatch:
+    """Looks at a rank's counters several times a second; the caller brings the clock."""
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+        self._looked_seconds: float | None = None
+        self._steps = -1
+        self._in_step_seconds = 0.0
+        self._idle_seconds = 0.0
+        self._idle_before_seconds = 0.0
+
+    def look(self, now_seconds: float, steps: int, step_tokens: int) -> float:
+        """Seconds that the step under way, of ``step_tokens`` (0: none), has taken if it is stalled; 0 if not.
+
+        ``steps`` counts those that are done.
+        """
+        passed = min(now_seconds - self._looked_seconds, _LOOK_LIMIT_SECONDS) if self._looked_seconds else 0.0
+        self._looked_seconds = now_seconds
+        if steps != self._steps:
+            self._steps = steps
+            self._in_step_seconds = self._idle_seconds = self._idle_before_seconds = 0.0
+        if not step_tokens:
+            self._in_step_seconds = 0.0
+            self._idle_seconds += passed
+            self._idle_before_seconds = self._idle_seconds
+            return 0.0
+        self._in_step_seconds += passed
+        limit = self._pace.limit_seconds(step_tokens)
+        if self._idle_before_seconds > _IDLE_SECONDS:
+            limit = max(limit, _AFTER_IDLE_SECONDS)
+        return self._in_step_seconds if self._in_step_seconds > limit else 0.0

@@ -1,0 +1,73 @@
+"""A step that takes far longer than those before it is a stall; a slow machine's or a long prompt's is none."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtime.engine.stalls import Pace, StallWatch
+
+DECODE_SECONDS = 0.05
+
+
+@pytest.fixture
+def pace():
+    pace = Pace()
+    pace.add(1, DECODE_SECONDS)
+    return pace
+
+
+def watched(pace: Pace, seconds: float, tokens: int = 1, look_seconds: float = 0.1, idle_seconds: float = 0.0) -> float:
+    """What a watch says at the end of so long a step after a pause."""
+    watch = StallWatch(pace)
+    now, said = 1.0, watch.look(1.0, 7, 0)
+    begun = now + idle_seconds
+    while now < begun + seconds:
+        now += look_seconds
+        said = watch.look(now, 7, tokens if now > begun else 0)
+    return said
+
+
+def test_a_token_that_never_comes_is_a_stall_within_four_seconds(pace):
+    assert watched(pace, 3.0) == 0.0
+    assert watched(pace, 4.0) > 3.5
+
+
+def test_a_slow_machine_has_ten_times_its_slowest_step(pace):
+    pace.add(1, 2.0)
+    assert watched(pace, 19.0) == 0.0
+    assert watched(pace, 21.0) > 20.0
+
+
+def test_a_longer_chunk_than_any_before_has_time_in_proportion(pace):
+    assert watched(pace, 119.0, tokens=512) == 0.0
+    pace.add(512, 0.6)
+    assert watched(pace, 5.0, tokens=512) == 0.0
+    assert watched(pace, 7.0, tokens=512) > 6.0
+
+
+def test_a_smaller_chunk_has_as_much_time_as_a_larger_one_took(pace):
+    pace.add(512, 1.0)
+    assert watched(pace, 9.0, tokens=64) == 0.0
+    assert watched(pace, 11.0, tokens=64) > 10.0
+
+
+def test_the_first_step_of_all_has_two_minutes():
+    assert watched(Pace(), 119.0) == 0.0
+    assert watched(Pace(), 121.0) > 119.0
+
+
+def test_after_a_long_pause_weights_may_have_to_come_back_to_memory(pace):
+    assert watched(pace, 29.0, idle_seconds=90.0) == 0.0
+    assert watched(pace, 31.0, idle_seconds=90.0) > 29.0
+    assert watched(pace, 4.0, idle_seconds=30.0) > 3.5
+
+
+def test_time_that_the_process_did_not_have_does_not_count(pace):
+    watch = StallWatch(pace)
+    watch.look(1.0, 7, 1)
+    assert watch.look(1000.0, 7, 1) == 0.0
+
+
+def test_steps_that_end_are_no_stall(pace):
+    watch = StallWatch(pace)
+    assert not any(watch.look(now / 10, now, 1) for now in range(10, 1000))
