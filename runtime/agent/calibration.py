@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import logging
 import subprocess
 from typing import TYPE_CHECKING
@@ -40,9 +39,9 @@ def measure() -> Calibration:
     raise PomonaError(f"This machine could not be calibrated: {lines[-1] if lines else 'MLX failed'}.")
 
 
-def measure_once(folder: Path) -> None:
-    """Measure and keep it, if this machine was not measured yet with this version of MLX."""
-    calibrations, mlx_version = StoredCalibrations(folder), importlib.metadata.version("mlx")
+def measure_once(folder: Path, mlx_version: str) -> None:
+    """Measure and keep it in ``folder``, if this machine was not measured yet with this version of MLX."""
+    calibrations = StoredCalibrations(folder)
     if calibrations.of_version(mlx_version) is not None:
         return
     try:

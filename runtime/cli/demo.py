@@ -6,6 +6,7 @@ import asyncio
 import sys
 import threading
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from discovery.home import temporary_home
@@ -79,7 +80,8 @@ def _in_window(options: DemoOptions, open_window: Callable[[Path, Path | None], 
         raise PomonaError(refused.reason)
     with temporary_home() as home, VirtualNodes(nodes, home, cache_folder() / "demo.log") as agents:
         agents.started()
-        threading.Thread(target=measure_once, args=(data_folder(),), name="calibration", daemon=True).start()
+        where = data_folder(), version("mlx")
+        threading.Thread(target=measure_once, args=where, name="calibration", daemon=True).start()
         return open_window(home.folder, folder)
 
 

@@ -14,7 +14,7 @@ from discovery.home import temporary_home
 from resources.calibration import StoredCalibrations
 from resources.node import Calibration, Versions
 from resources.probe import Machine
-from runtime.agent import node as agent_node
+from runtime.agent import calibration
 from runtime.agent.calls import new_session
 from runtime.agent.node import AgentNode
 from runtime.agent.server import AgentServer, ServerOptions
@@ -103,7 +103,7 @@ async def test_a_mac_whose_chip_is_in_no_table_is_measured_once(tmp_path, monkey
         measured.append(True)
         return FOUND
 
-    monkeypatch.setattr(agent_node, "measure", measure)
+    monkeypatch.setattr(calibration, "measure", measure)
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(time, "CLOCK_UPTIME_RAW", time.CLOCK_MONOTONIC_RAW, raising=False)  # macOS's own
     monkeypatch.setenv("PATH", str(tmp_path))  # none of a Mac's commands is there: every field stays unknown
