@@ -16,6 +16,11 @@ _GIB = 1 << 30
 _GB = 10**9
 
 
+def describe(node: NodeResources) -> str:
+    """All of it in one line."""
+    return f"{node.name}: {'; '.join(facts(node))}"
+
+
 def facts(node: NodeResources) -> list[str]:
     """A phrase for each subject, the most wanted first."""
     phrases = [chip_words(node), memory_words(node), *load_words(node)]

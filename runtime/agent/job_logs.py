@@ -20,6 +20,10 @@ TAIL_BYTES = 48 << 10
 """Of each rank, the end."""
 RANKS_LIMIT = 8
 KEPT_FILES = 60
+NAME_LENGTH = 16
+"""Of a job's id, what its files are called by."""
+ANSWER_BYTES = 2 * RANKS_LIMIT * TAIL_BYTES
+"""No answer is longer."""
 
 
 class RankLog(msgspec.Struct, frozen=True):
@@ -30,23 +34,35 @@ class RankLog(msgspec.Struct, frozen=True):
     text: Annotated[str, Meta(max_length=TAIL_BYTES)]
 
 
+class JobSeen(msgspec.Struct, frozen=True):
+    """A job of which there are logs."""
+
+    job: Annotated[str, Meta(max_length=NAME_LENGTH)]
+    written_seconds: float
+    """When a rank of it wrote last, since 1970."""
+
+
 class NodeLogs(msgspec.Struct, frozen=True):
-    """Of the newest job on a node, the ranks that wrote last first."""
+    """Of one job on a node, the ranks that wrote last first."""
 
     ranks: Annotated[tuple[RankLog, ...], Meta(max_length=RANKS_LIMIT)] = ()
+    jobs: Annotated[tuple[JobSeen, ...], Meta(max_length=KEPT_FILES)] = ()
+    """All of which there are logs, the newest first."""
 
 
 def log_path(folder: Path, job: str, rank: int) -> Path:
     """Where a worker's log goes."""
-    return folder / f"{job[:16]}-rank{rank}.log"
+    return folder / f"{job[:NAME_LENGTH]}-rank{rank}.log"
 
 
-def newest_logs(folder: Path) -> NodeLogs:
-    """Of the job that wrote last. Raises :class:`OSError`."""
-    files = _by_age(folder)
-    job = files[0].name.partition("-")[0] if files else ""
-    ranks = [file for file in files if file.name.startswith(f"{job}-")][:RANKS_LIMIT]
-    return NodeLogs(tuple(RankLog(file.stem, _tail(file)) for file in ranks))
+def read_logs(folder: Path, job: str = "") -> NodeLogs:
+    """Of ``job``, or of the one that wrote last. Raises :class:`OSError`."""
+    by_job: dict[str, list[Path]] = {}
+    for file in _by_age(folder):
+        by_job.setdefault(_job_of(file), []).append(file)
+    jobs = tuple(JobSeen(name, files[0].stat().st_mtime) for name, files in by_job.items())
+    ranks = by_job.get(job[:NAME_LENGTH] or next(iter(by_job), ""), [])[:RANKS_LIMIT]
+    return NodeLogs(tuple(RankLog(file.stem, _tail(file)) for file in ranks), jobs[:KEPT_FILES])
 
 
 def drop_old_logs(folder: Path) -> None:
@@ -60,11 +76,15 @@ class LogRoutes:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.routes = (Route("GET", LOGS_PATH, Role.CONTROLLER, self._newest),)
+        self.routes = (Route("GET", LOGS_PATH, Role.CONTROLLER, self._read),)
 
-    async def _newest(self, _request: web.Request) -> web.StreamResponse:
-        logs = await asyncio.to_thread(newest_logs, self._folder)
+    async def _read(self, request: web.Request) -> web.StreamResponse:
+        logs = await asyncio.to_thread(read_logs, self._folder, request.query.get("job", ""))
         return web.Response(body=msgspec.json.encode(logs), content_type="application/json")
+
+
+def _job_of(file: Path) -> str:
+    return file.name.partition("-")[0]
 
 
 def _by_age(folder: Path) -> list[Path]:

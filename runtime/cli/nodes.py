@@ -12,7 +12,7 @@ import msgspec
 from discovery.browser import Browser
 from discovery.interfaces import all_interfaces, loopback_interfaces
 from resources.node import NodeResources  # msgspec resolves the annotation when it decodes
-from resources.words import facts
+from resources.words import describe
 from runtime.agent.folder import data_folder, open_home
 from runtime.cli.memory_cap import choose_cap
 from runtime.cluster.nodes import NodeWatcher
@@ -118,8 +118,3 @@ def _listing(node: KnownNode) -> Listing:
 
 def _unpaired_listing(node: UnpairedNode) -> Listing:
     return Listing(node.node_id, node.name, node.host, node.port, paired=False, shows_code=node.shows_code)
-
-
-def describe(node: NodeResources) -> str:
-    """One line for a person."""
-    return f"{node.name}: {'; '.join(facts(node))}"

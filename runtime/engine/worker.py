@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_MIB = 1 << 20
 _LOOK_SECONDS = 0.5
 _AGENT_SECONDS = 20.0
 """An agent says every few seconds that it is there; one that was stopped does not, and keeps no worker alive."""
@@ -65,7 +66,7 @@ def main() -> int:
     """Run one rank to its end; the exit status says why it ended."""
     orders, reports = sys.stdin.buffer, _private_standard_output()
     lifeline.die_with_parent(os.getppid())
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", stream=sys.stderr)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
     if warning := fast_synch_warning(os.environ):
         log.warning(warning)
     try:
@@ -104,6 +105,7 @@ class _Worker:
             log.exception("this rank failed")
             self._report(WorkerFailed(causes.cause(error), causes.lost_peer(error)))
         else:
+            log.info("ends, as it was asked to")
             return EXIT_ASKED
         return EXIT_FAILED
 
@@ -129,6 +131,7 @@ class _Worker:
         except Halted:
             log.info("epoch %d was given up", launch.epoch)
         except HopLost as error:
+            log.warning("epoch %d lost a hop: %s", launch.epoch, error)
             self._report(PeerLost(str(error), launch.epoch))
         finally:
             epoch.clear()
@@ -147,6 +150,10 @@ class _Worker:
         if not isinstance(connect, Connect):
             return connect  # the pipeline is built otherwise, or not at all
         self._report(Progress("connecting", 0, launch.epoch))
+        log.info(
+            "epoch %d, stage %d: layers %d to %d; connects",
+            launch.epoch, launch.stage, launch.first_layer, launch.end_layer - 1,
+        )  # fmt: skip
         # Every greeting comes before the ring: MLX holds the GIL while it connects, and no caller could be answered.
         epoch.connect(connect)
         world = None
@@ -162,6 +169,7 @@ class _Worker:
             epoch.serve(rank)
         finally:
             over.set()
+            log.info("epoch %d ends after %d steps", launch.epoch, self._counters.steps)
             sampling.join()  # it holds the stage, whose weights the next one may not need
         return self._next_word()
 
@@ -185,6 +193,7 @@ class _Worker:
         received_bytes_per_token = stage.warm_up()
         self._stage = stage
         now_bytes = held_bytes()
+        log.info("ready: read %.1f MB, holds %.1f MB", (now_bytes - kept_bytes) / _MIB, now_bytes / _MIB)
         self._report(Loaded(now_bytes, now_bytes - kept_bytes, launch.epoch))
         return received_bytes_per_token
 

@@ -11,9 +11,10 @@ import msgspec
 import pytest
 
 from resources.node import Battery, MemoryParts, NodeResources, Versions
+from resources.words import describe
 from runtime.agent.folder import HOME_VARIABLE
 from runtime.cli.memory_cap import parse_cap
-from runtime.cli.nodes import Listing, describe
+from runtime.cli.nodes import Listing
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
