@@ -175,15 +175,13 @@ def _chat(options: argparse.Namespace) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
+    from runtime.bench.measure import BenchOrder
     from runtime.cli.bench import BenchOptions, run_bench
 
     return run_bench(
         BenchOptions(
             _place(options),
-            options.prompt,
-            options.generate,
-            options.concurrency,
-            options.repeat,
+            BenchOrder(options.prompt, options.generate, options.concurrency, options.repeat),
             options.compare == "even",
             options.form,
         )

@@ -7,8 +7,6 @@ import sys
 
 import pytest
 
-from runtime.cli.bench_report import Round, StageTime, csv_lines, markdown_lines, measured, text_lines
-
 
 @pytest.mark.parametrize(
     ("words", "reason"),
@@ -27,20 +25,3 @@ def test_bad_words_end_with_one_line(words, reason):
     assert done.returncode == 2
     assert reason in done.stderr
     assert done.stderr.count("\n") == 1
-
-
-def test_a_benchmark_is_honest_about_its_totals():
-    rounds = [Round(4.0, (1.0, 2.0), (2.0, 2.0)), Round(2.0, (0.5, 1.0), (1.0, 1.0))]
-    stages = [StageTime("Studio", 0, 4, seconds, 0.0, 0.0) for seconds in (0.010, 0.020)]
-    row = measured(100, 11, 2, rounds, stages)
-    assert row.total_tokens_per_second.least == 2 * 11 / 4
-    assert row.total_tokens_per_second.most == 2 * 11 / 2
-    assert row.prefill_tokens_per_second.least == 2 * 100 / 2.0
-    assert row.decode_tokens_per_second.median == pytest.approx(7.5)
-    assert row.ttft_seconds.median == 1.0
-    assert row.split == "Studio 5"
-    assert "15.0" in text_lines([row])[1]
-    assert markdown_lines([row])[1].startswith("| --- |")
-    names, numbers = (line.split(",") for line in csv_lines([row]))
-    assert len(names) == len(numbers)
-    assert dict(zip(names, numbers, strict=True))["total_tokens_per_second_least"] == "5.5000"

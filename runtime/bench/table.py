@@ -1,4 +1,4 @@
-"""What ``pomona bench`` measured, as numbers and as tables. Pure."""
+"""What a benchmark measured, as numbers and as tables. Pure."""
 
 from __future__ import annotations
 
