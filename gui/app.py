@@ -12,8 +12,10 @@ from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Signal, Slot
 from PySide6.QtWidgets import QApplication
 
 from gui.appearance import Appearance
+from gui.bench.errands import BenchErrands
 from gui.bridge import LOST_SECONDS, Bridge
 from gui.keeper import Keeper
+from gui.logs.errands import LogErrands
 from gui.runner import sentence
 from gui.self_test import SelfTest
 from gui.theme import interface_font, load_fonts
@@ -117,6 +119,8 @@ def connect(window: Window, bridge: Bridge) -> None:
     window.check_cancel_wanted.connect(bridge.cancel_check)
     window.asked.connect(bridge.ask)
     window.cancel_wanted.connect(bridge.cancel)
+    BenchErrands(window.benching, bridge)
+    LogErrands(window.logs, bridge)
 
 
 class _Quitter(QObject):

@@ -77,8 +77,8 @@ class Bridge(QObject):
 
     def __init__(self, home: Path, model_folder: Path | None, services: Services | None = None) -> None:
         super().__init__()
-        self._home = home
-        self._model_folder = model_folder
+        self.home = home
+        self.model_folder = model_folder
         self._services = services
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
@@ -86,6 +86,8 @@ class Bridge(QObject):
         self._runner = SessionRunner(self.session_message.emit)
         self._tasks: set[asyncio.Task[None]] = set()
         self._checks = CheckErrand(self.check_done.emit)
+        self.nodes: tuple[KnownNode, ...] = ()
+        """Those in reach, as the loop knows them."""
         self._leaves = False
         self._surveyed: set[tuple[str, str]] = set()
         self._thread = threading.Thread(target=self._run_loop, name="pomona-asyncio", daemon=True)
@@ -99,75 +101,75 @@ class Bridge(QObject):
 
     def start_session(self, plan: Plan, nodes: Sequence[KnownNode]) -> None:
         """Start ``plan``; what becomes of it arrives as session messages, the last of them ``Failed`` or ``Ended``."""
-        self._submit(self._begin_session(plan, tuple(nodes)))
+        self.submit(self._begin_session(plan, tuple(nodes)))
 
     def resplit(self, plan: Plan, nodes: Sequence[KnownNode]) -> None:
         """Have the running session go over to ``plan``; session messages tell what becomes of it."""
-        self._submit(self._runner.send(Resplit(plan, tuple(nodes))))
+        self.submit(self._runner.send(Resplit(plan, tuple(nodes))))
 
     def choose_model(self, folder: Path | None) -> None:
         """Read the model in ``folder``, None for the demo's; ``layout_read`` and ``model_chosen`` follow."""
-        self._submit(self._choose(folder))
+        self.submit(self._choose(folder))
 
     def find_models(self) -> None:
         """Look for models on this machine; ``models_found`` follows."""
-        self._submit(self._find_models())
+        self.submit(self._find_models())
 
     def stop_session(self) -> None:
         """End the session, also while it still starts."""
-        self._submit(self._runner.end())
+        self.submit(self._runner.end())
 
     def ask(self, chat: Chat) -> None:
         """Send a question to the model."""
-        self._submit(self._runner.send(chat))
+        self.submit(self._runner.send(chat))
 
     def cancel(self, request_id: str) -> None:
         """Stop an answer."""
-        self._submit(self._runner.send(Cancel(request_id)))
+        self.submit(self._runner.send(Cancel(request_id)))
 
     def pair(self, node: UnpairedNode, code: str) -> None:
         """Pair with a node; ``pairing_over`` follows."""
-        self._submit(self._with_trust(lambda errands: errands.pair(node, code)))
+        self.submit(self._with_trust(lambda errands: errands.pair(node, code)))
 
     def remove_node(self, node_id: str) -> None:
         """Trust a node no more."""
-        self._submit(self._with_trust(lambda errands: errands.trust.remove(node_id)))
+        self.submit(self._with_trust(lambda errands: errands.trust.remove(node_id)))
 
     def show_code(self) -> None:
         """Show a code on this machine; ``code_shown`` follows."""
-        self._submit(self._with_trust(lambda errands: errands.show_code()))
+        self.submit(self._with_trust(lambda errands: errands.show_code()))
 
     def hide_code(self) -> None:
         """Show none any more."""
-        self._submit(self._with_trust(lambda errands: errands.hide_code()))
+        self.submit(self._with_trust(lambda errands: errands.hide_code()))
 
     def add_address(self, place: HostPort) -> None:
         """Look for a node there from now on."""
-        self._submit(self._with_trust(lambda errands: errands.trust.add_address(place)))
+        self.submit(self._with_trust(lambda errands: errands.trust.add_address(place)))
 
     def check_network(self) -> None:
         """Look whether other machines can be found; ``network_checked`` follows."""
-        self._submit(self._with_machine(lambda errands: errands.check_network()))
+        self.submit(self._with_machine(lambda errands: errands.check_network()))
 
     def tell_sharing(self) -> None:
         """Look whether this machine is shared at login; ``sharing_told`` follows."""
-        self._submit(self._with_machine(lambda errands: errands.tell_sharing()))
+        self.submit(self._with_machine(lambda errands: errands.tell_sharing()))
 
     def share(self, on: bool) -> None:
         """Share it at login, or no longer; ``sharing_told`` follows."""
-        self._submit(self._with_machine(lambda errands: errands.share(on=on)))
+        self.submit(self._with_machine(lambda errands: errands.share(on=on)))
 
     def set_memory_cap(self, node: KnownNode, cap_bytes: int | None) -> None:
         """Pomona may use at most so much of the node's memory; what the node then says arrives as always."""
-        self._submit(self._set_memory_cap(node, cap_bytes))
+        self.submit(self._set_memory_cap(node, cap_bytes))
 
     def check(self, plan: Plan) -> None:
         """Compare ``plan`` with the whole model, on this machine; ``check_done`` follows."""
-        self._submit(self._check(plan))
+        self.submit(self._check(plan))
 
     def cancel_check(self) -> None:
         """End the check."""
-        self._submit(self._checks.end())
+        self.submit(self._checks.end())
 
     @property
     def running(self) -> bool:
@@ -188,7 +190,8 @@ class Bridge(QObject):
             self._thread.join(limit_seconds)
         return not self._thread.is_alive()
 
-    def _submit(self, work: Coroutine[object, object, None]) -> None:
+    def submit(self, work: Coroutine[object, object, None]) -> None:
+        """Run it on the loop; what it raises is told as trouble."""
         if self._loop is None or self._loop.is_closed():
             work.close()
             return
@@ -219,7 +222,7 @@ class Bridge(QObject):
         self._services = services
         self._spawn(self._begin(services))
         self._spawn(self._find_models())
-        watcher = services.watch(self._home, self._on_nodes, self.unpaired_changed.emit)
+        watcher = services.watch(self.home, self._on_nodes, self.unpaired_changed.emit)
         self._spawn(watcher.start())
         await self._stop.wait()
         await self._guarded(self._runner.leave() if self._leaves else self._runner.end())
@@ -251,6 +254,7 @@ class Bridge(QObject):
             logger.error("event loop: %s", context.get("message"))
 
     def _on_nodes(self, nodes: tuple[KnownNode, ...]) -> None:
+        self.nodes = nodes
         self.nodes_changed.emit(nodes)
         places = {(node.resources.node_id, node.host) for node in nodes}
         if places != self._surveyed and not self._runner.busy:
@@ -258,21 +262,21 @@ class Bridge(QObject):
             self._spawn(self._survey(nodes))
 
     async def _survey(self, nodes: tuple[KnownNode, ...]) -> None:
-        self.links_changed.emit(await self._ready_services.survey(self._home, nodes))
+        self.links_changed.emit(await self.services.survey(self.home, nodes))
 
     async def _begin(self, services: Services) -> None:
         """Go on with the session that outlived another window; else read the model that was given."""
-        running = await asyncio.to_thread(services.find_session, self._home)
+        running = await asyncio.to_thread(services.find_session, self.home)
         if running is None:
-            if self._model_folder is not None:
-                await self._choose(self._model_folder)
+            if self.model_folder is not None:
+                await self._choose(self.model_folder)
             return
         await self._choose(Path(running.model_folder))
         self.session_found.emit(running)
-        self._runner.begin(lambda: services.attach(self._home, running))
+        self._runner.begin(lambda: services.attach(self.home, running))
 
     async def _choose(self, folder: Path | None) -> None:
-        services = self._ready_services
+        services = self.services
         self.model_reading.emit(folder.name if folder is not None else "the demo model")
         try:
             if folder is None:
@@ -281,35 +285,36 @@ class Bridge(QObject):
         except Exception:
             self.model_reading.emit("")
             raise
-        self._model_folder = folder
+        self.model_folder = folder
         self.layout_read.emit(layout)
         self.model_chosen.emit(str(folder))
         self.checks_read.emit(await asyncio.to_thread(services.known_checks, folder))
 
     async def _check(self, plan: Plan) -> None:
-        assert self._model_folder is not None  # a plan is one of a model
-        await self._checks.run(self._ready_services.check(self._model_folder, plan))
+        assert self.model_folder is not None  # a plan is one of a model
+        await self._checks.run(self.services.check(self.model_folder, plan))
 
     async def _set_memory_cap(self, node: KnownNode, cap_bytes: int | None) -> None:
-        await self._ready_services.set_memory_cap(self._home, node, cap_bytes)
+        await self.services.set_memory_cap(self.home, node, cap_bytes)
 
     async def _find_models(self) -> None:
-        self.models_found.emit(await asyncio.to_thread(self._ready_services.find_models, self._home))
+        self.models_found.emit(await asyncio.to_thread(self.services.find_models, self.home))
 
     @property
-    def _ready_services(self) -> Services:
+    def services(self) -> Services:
+        """Once the loop runs."""
         assert self._services is not None  # the window only wants what it was told of by them
         return self._services
 
     async def _begin_session(self, plan: Plan, nodes: tuple[KnownNode, ...]) -> None:
-        services, folder = self._ready_services, self._model_folder
+        services, folder = self.services, self.model_folder
         assert folder is not None  # a plan is one of a model
-        self._runner.begin(lambda: services.start_session(plan, folder, nodes, self._home))
+        self._runner.begin(lambda: services.start_session(plan, folder, nodes, self.home))
 
     async def _with_trust(self, does: Callable[[TrustErrands], Awaitable[None]]) -> None:
-        trust = self._ready_services.trust(self._home)
+        trust = self.services.trust(self.home)
         await does(TrustErrands(trust, self.pairing_over.emit, self.code_shown.emit))
 
     async def _with_machine(self, does: Callable[[MachineErrands], Awaitable[None]]) -> None:
-        machine = self._ready_services.machine(self._home)
+        machine = self.services.machine(self.home)
         await does(MachineErrands(machine, self.network_checked.emit, self.sharing_told.emit))

@@ -63,6 +63,8 @@ class Menus:
         self.new_chat = self._action(model, "New Chat", self._chatting(chat.new_chat), QKeySequence.StandardKey.New)
         self.regenerate = self._action(model, "Regenerate Answer", self._chatting(chat.regenerate), "Ctrl+Shift+R")
         self.edit_question = self._action(model, "Edit Last Question", self._chatting(chat.edit_last), "Ctrl+Shift+E")
+        model.addSeparator()
+        self.clients = self._action(model, "Connect a Program…", window.show_clients)
         nodes = bar.addMenu("&Nodes")
         self.code = self._action(nodes, "Show Pairing Code…", window.trust.open_code)
         self.address = self._action(nodes, "Add by Address…", window.trust.open_address)
@@ -108,6 +110,8 @@ class Menus:
         _allow(self.stop, None if phase in {Phase.LOADING, Phase.RUNNING} else "No model runs")
         for action in self.goals:
             _allow(action, goal_reason)
+        serving = self._window.store.session.serving
+        _allow(self.clients, None if serving is not None else "Start the model first: programs reach it while it runs")
         self._locked = self._window.store.locked
         self._sync_undo()
 

@@ -269,11 +269,13 @@ def run_measured(plan: Plan, then: Plan | None = None, errors: Sequence[float] =
         )
         for stage, error in zip(plan.stages, errors, strict=False)
     )
+    now = near(plan)
     if then is None:
-        return RunMeasured(stages, "Another split gains nothing: this one reaches 31.0 tok/s by what was measured.")
+        words = f"Another split gains nothing: this one reaches {now:.1f} tok/s by what was measured."
+        return RunMeasured(stages, words)
     layers = ", ".join(f"{stage.layer_count} layers on {stage.ranks[0].node_name}" for stage in then.stages)
-    words = f"By what was measured, {layers} would give 38.2 tok/s instead of 31.0: 23% more."
-    return RunMeasured(stages, words, then, 31.0, 38.2)
+    words = f"By what was measured, {layers} would give {1.23 * now:.1f} tok/s instead of {now:.1f}: 23% more."
+    return RunMeasured(stages, words, then, now, 1.23 * now)
 
 
 def throughput(seconds: float, mean: float = 31.0) -> Iterator[Throughput]:
@@ -310,6 +312,11 @@ def counters(plan: Plan, seconds: float, mean: float = 31.0) -> Iterator[Statist
         yield Statistics(index / 10, tuple(stages))
 
 
-def finished(request_id: str, tokens: int = 57) -> Finished:
+def finished(request_id: str, tokens: int = 57, tokens_per_second: float = 31.2) -> Finished:
     """The end of an answer."""
-    return Finished(request_id, "stop", 42, tokens, 0.41, 31.2)
+    return Finished(request_id, "stop", 42, tokens, 0.41, tokens_per_second)
+
+
+def near(plan: Plan) -> float:
+    """Tokens per second of a session that runs about as it was predicted."""
+    return 0.94 * plan.predicted.chat_tokens_per_second if plan.predicted is not None else 31.0

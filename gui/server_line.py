@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QFont, QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
+from gui.widgets.buttons import quiet_button, say_done
 from gui.widgets.labels import ElidedLabel, label, set_ink
 
 if TYPE_CHECKING:
@@ -15,7 +17,13 @@ if TYPE_CHECKING:
 
 
 class ServerLine(QWidget):
-    """Hidden while no program can reach the model."""
+    """Hidden while no program can reach the model.
+
+    Signals:
+        clients_wanted: Settings for programs are wanted.
+    """
+
+    clients_wanted = Signal()
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -24,10 +32,14 @@ class ServerLine(QWidget):
         self._name = label("server_name", 12)
         self._name.setText("Server")
         self.address = ElidedLabel("server_address", 12, QFont.Weight.Medium)
-        self.copy = self._button("Copy", "copy_address", "Copy the address, for programs that speak OpenAI's API")
+        self.copy = quiet_button("Copy", "copy_address", "Copy the address, for programs that speak OpenAI's API")
         self.copy.clicked.connect(self._on_copy)
-        self.copy_key = self._button("Copy Key", "copy_key", "Copy the key that programs have to show")
+        self.copy_key = quiet_button("Copy Key", "copy_key", "Copy the key that programs have to show")
         self.copy_key.clicked.connect(self._on_copy_key)
+        self.connect_button = quiet_button(
+            "Connect…", "connect_program", "Ready-made settings for Claude Code, aider and other programs"
+        )
+        self.connect_button.clicked.connect(self.clients_wanted)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(6)
@@ -35,6 +47,7 @@ class ServerLine(QWidget):
         row.addWidget(self.address, 1)
         row.addWidget(self.copy)
         row.addWidget(self.copy_key)
+        row.addWidget(self.connect_button)
         self.set_theme(theme)
         self.hide()
 
@@ -58,18 +71,12 @@ class ServerLine(QWidget):
         set_ink(self._name, theme.dim)
         set_ink(self.address, theme.text)
 
-    def _button(self, text: str, name: str, tip: str) -> QPushButton:
-        button = QPushButton(text)
-        button.setObjectName(name)
-        button.setProperty("quiet", True)
-        button.setFlat(True)
-        button.setToolTip(tip)
-        return button
-
     def _on_copy(self) -> None:
         if self._serving is not None:
             QGuiApplication.clipboard().setText(self._serving.address)
+            say_done(self.copy)
 
     def _on_copy_key(self) -> None:
         if self._serving is not None:
             QGuiApplication.clipboard().setText(self._serving.api_key)
+            say_done(self.copy_key)

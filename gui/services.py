@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
     from pathlib import Path
 
     from discovery.address import HostPort
@@ -16,13 +16,19 @@ if TYPE_CHECKING:
     from gui.runner import Session
     from runtime.agent.models.choices import ModelChoice
     from runtime.agent.trust_messages import ShownCode
+    from runtime.bench.measure import BenchOrder, RoundDone
+    from runtime.bench.table import Measured
     from runtime.check.result import CheckResult
+    from runtime.cluster.job_logs import LogsOfNode
     from runtime.cluster.links import NodePair
+    from runtime.cluster.messages import RankHeld, Serving, StageTimes
     from runtime.cluster.nodes import KnownNode, UnpairedNode
     from runtime.cluster.running_note import RunningNote
     from runtime.models.layout import ModelLayout
     from runtime.planning.plan import Plan
 
+    Counters = Callable[[], Sequence[StageTimes]]
+    Measure = Callable[[Serving, Sequence[RankHeld], Path, BenchOrder, Counters], AsyncIterator[RoundDone | Measured]]
     OnNodes = Callable[[tuple[KnownNode, ...]], None]
     OnUnpaired = Callable[[tuple[UnpairedNode, ...]], None]
 
@@ -93,6 +99,12 @@ class Services:
     """Its folder; the first time it has to be made."""
     set_memory_cap: Callable[[Path, KnownNode, int | None], Awaitable[None]]
     """What Pomona may use at most of a node's memory, which the node keeps; None is the usual amount."""
+    job_logs: Callable[[Path, Sequence[KnownNode], str], Awaitable[tuple[LogsOfNode, ...]]]
+    """What a job wrote on nodes, empty the newest of each."""
+    report: Callable[[Path, Sequence[KnownNode]], Awaitable[str]]
+    """The newest logs of nodes, with names and addresses replaced."""
+    measure: Measure
+    """Rounds and rows of a benchmark of the session that serves."""
     known_checks: Callable[[Path], Known]
     check: Callable[[Path, Plan], Awaitable[CheckResult]]
 
@@ -105,9 +117,11 @@ def real_services() -> Services:
     from runtime.agent.folder import open_home
     from runtime.agent.models.choices import model_choices
     from runtime.agent.this_machine import ThisMachine
+    from runtime.bench.measure import measure
     from runtime.check.process import check_in_process
     from runtime.check.records import known
     from runtime.cluster.client import SessionClient
+    from runtime.cluster.job_logs import read_job_logs, report_of
     from runtime.cluster.link_survey import is_here, survey_links
     from runtime.cluster.meeting import introduce
     from runtime.cluster.node_settings import set_memory_cap
@@ -130,7 +144,16 @@ def real_services() -> Services:
     async def set_cap(home: Path, node: KnownNode, cap_bytes: int | None) -> None:
         await set_memory_cap(open_home(home), node, cap_bytes)
 
+    async def job_logs(home: Path, nodes: Sequence[KnownNode], job: str) -> tuple[LogsOfNode, ...]:
+        return await read_job_logs(open_home(home), nodes, job)
+
+    async def report(home: Path, nodes: Sequence[KnownNode]) -> str:
+        return await report_of(open_home(home), nodes)
+
     return Services(
+        measure=measure,
+        job_logs=job_logs,
+        report=report,
         set_memory_cap=set_cap,
         watch=watch,
         trust=TrustDesk,

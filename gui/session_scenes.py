@@ -9,6 +9,7 @@ from gui import samples
 if TYPE_CHECKING:
     from gui.window import Window
     from runtime.cluster.messages import LoadPhase
+    from runtime.planning.plan import Plan
 
 ANSWER = """**Pipeline split.** The first node holds `layers 0–4`, so reading a question is bound by *its* bandwidth.
 
@@ -45,15 +46,13 @@ def loading(window: Window) -> None:
     """Workers start, load and wait."""
     macs(window)
     window.start_session()
-    plan = window.store.session.plan
-    assert plan is not None
     states: tuple[tuple[LoadPhase, float], ...] = (
         ("loading", 0.62),
         ("loading", 0.48),
         ("ready", 1.0),
         ("warming up", 1.0),
     )
-    for message in samples.loading(plan, states):
+    for message in samples.loading(_plan(window), states):
         window.receive(message)
 
 
@@ -101,7 +100,7 @@ def running_macs(window: Window) -> None:
     macs(window)
     _run(window)
     _ask(window, "Why is the sky blue? Explain it to a child, in three short paragraphs.")
-    _measure(window, 75, 18.0)
+    _measure(window, 75)
 
 
 def edited(window: Window) -> None:
@@ -114,8 +113,7 @@ def edited(window: Window) -> None:
 def rebalancing(window: Window) -> None:
     """A run was measured, and another split would be faster."""
     running(window)
-    plan, store = window.store.session.plan, window.store
-    assert plan is not None
+    plan, store = _plan(window), window.store
     assert store.layout is not None
     then = samples.plan_over(store.layout, [known.resources for known in store.nodes], (3, 24, 3))
     window.receive(samples.run_measured(plan, then))
@@ -151,7 +149,7 @@ def went_on(window: Window) -> None:
     window.receive(samples.ready(plan))
     request = window.chat.exchanges[-1].request_id
     window.receive(Text(request, " a lighthouse whose keeper had a cat.", (1, 2, 3)))
-    window.receive(samples.finished(request))
+    window.receive(samples.finished(request, tokens_per_second=samples.near(plan)))
 
 
 def failed(window: Window) -> None:
@@ -166,14 +164,18 @@ def failed(window: Window) -> None:
 
 def _run(window: Window) -> None:
     window.start_session()
-    plan = window.store.session.plan
-    assert plan is not None
-    window.receive(samples.ready(plan))
+    window.receive(samples.ready(_plan(window)))
 
 
-def _measure(window: Window, seconds: float, mean: float = 31.0) -> None:
+def _plan(window: Window) -> Plan:
     plan = window.store.session.plan
-    assert plan is not None
+    assert plan is not None  # it runs
+    return plan
+
+
+def _measure(window: Window, seconds: float) -> None:
+    plan = _plan(window)
+    mean = samples.near(plan)
     for sample in samples.throughput(seconds, mean):
         window.receive(sample)
     for counted in samples.counters(plan, seconds, mean):
@@ -200,7 +202,7 @@ def _answer(window: Window, text: str) -> None:
     request = window.chat.exchanges[-1].request_id
     for start in range(0, len(text), 9):
         window.receive(Text(request, text[start : start + 9], (1, 2)))
-    window.receive(samples.finished(request))
+    window.receive(samples.finished(request, tokens_per_second=samples.near(_plan(window))))
 
 
 def settle(window: Window) -> None:
@@ -210,3 +212,62 @@ def settle(window: Window) -> None:
     window.show()
     for _ in range(6):
         QApplication.processEvents()
+
+
+def logs(window: Window) -> None:
+    """What a job wrote, in which a node failed."""
+    from gui import pane_samples
+
+    running(window)
+    window.show_pane("log")
+    window.logs.show_logs(pane_samples.logs())
+
+
+def logs_enlarged(window: Window) -> None:
+    """The same in the place of the split, and filtered."""
+    logs(window)
+    window.deck.set_enlarged(on=True)
+    window.logs.words.setText("worker")
+
+
+def bench_empty(window: Window) -> None:
+    """Nothing is measured yet."""
+    running(window)
+    window.show_pane("bench")
+
+
+def bench(window: Window) -> None:
+    """Two splits were measured one after the other; an even one is faster with many clients."""
+    from gui import pane_samples
+    from gui.bench.words import compared_words
+    from runtime.bench.measure import BenchOrder, RoundDone
+
+    bench_empty(window)
+    store = window.store
+    assert store.layout is not None
+    even = samples.plan_over(store.layout, [known.resources for known in store.nodes], (10, 10, 10))
+    order = BenchOrder((512, 4096), 128, (1, 4))
+    for held in (store.session.held, samples.ready(even).ranks):
+        for told in pane_samples.bench(held, order):
+            if not isinstance(told, RoundDone):
+                window.bench.add_row(told)
+    rows = window.bench.table.rows
+    window.bench.say(compared_words(rows[0], rows[4]))
+
+
+def bench_running(window: Window) -> None:
+    """Rounds are measured."""
+    from gui import pane_samples
+    from runtime.bench.measure import BenchOrder
+
+    bench_empty(window)
+    order = BenchOrder((512,), 128, (1, 4))
+    window.benching.start(order, "")
+    for told in list(pane_samples.bench(window.store.session.held, order))[:7]:
+        window.benching.tell(told)
+
+
+def clients(window: Window) -> None:
+    """Settings for programs."""
+    running(window)
+    window.show_clients()

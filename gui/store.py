@@ -134,7 +134,11 @@ class Store(Arranger):
     def revert_pending(self) -> None:
         """Back to the split that runs."""
         if self.session.plan is not None and self.is_edited:
-            self._push(self.arrangement.of_plan(self.session.plan, self.ids), "Back to What Runs")
+            self.show_plan(self.session.plan)
+
+    def show_plan(self, plan: Plan) -> None:
+        """Show the split of a plan that ran or runs; applying it is another step."""
+        self._push(self.arrangement.of_plan(plan, self.ids), "Back to What Runs")
 
     def rebalance(self) -> None:
         """Show the split that follows from what was measured; applying it is another step."""

@@ -210,6 +210,7 @@ QPushButton[small="true"] {{ padding: 4px 12px; }}
 QPushButton[small="true"]:focus {{ padding: 2px 10px; }}
 QPushButton[quiet="true"] {{ background: transparent; color: {theme.dim.name()}; padding: 2px 8px; font-size: 12px; }}
 QPushButton[quiet="true"]:hover {{ background: rgba({veil},{rest}); color: {theme.text.name()}; }}
+QPushButton[quiet="true"]:checked {{ background: rgba({veil},{rest}); color: {theme.text.name()}; }}
 QPushButton[quiet="true"]:focus {{ padding: 0 6px; }}
 QPushButton::menu-indicator {{ image: none; width: 0; }}
 QComboBox, QSpinBox, QDoubleSpinBox {{ background: rgba({veil},{rest}); color: {theme.text.name()}; border: 0;
@@ -222,6 +223,19 @@ QComboBox::down-arrow {{ image: none; width: 0; height: 0; }}
 QComboBox QAbstractItemView {{ background: {theme.surface.name()}; color: {theme.text.name()}; border: 0;
     selection-background-color: {accent.name()}; outline: 0; }}
 QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button {{ width: 0; }}
+QLineEdit#log_words, QWidget#bench_form QLineEdit {{ background: rgba({veil},{rest}); color: {theme.text.name()};
+    border: 0; border-radius: 6px; padding: 2px 8px; min-height: 18px;
+    selection-background-color: {accent.name()}; }}
+QLineEdit#log_words:focus, QWidget#bench_form QLineEdit:focus {{ border: 2px solid {accent.name()};
+    padding: 0 6px; }}
+QWidget#bench_form QLineEdit[readOnly="true"] {{ color: {theme.dim.name()}; }}
+QHeaderView {{ background: transparent; border: 0; }}
+QHeaderView::section {{ background: transparent; color: {theme.dim.name()}; border: 0; padding: 2px 6px; }}
+QTableWidget#bench_table {{ background: transparent; border: 0; }}
+QListWidget#clients_programs, QPlainTextEdit#clients_text {{ background: {theme.window.name()};
+    border: 1px solid {theme.track.name()}; border-radius: 8px; padding: 3px; }}
+QListWidget#clients_programs::item {{ padding: 0 8px; border-radius: 5px; }}
+QListWidget#clients_programs::item:selected {{ background: {accent.name()}; color: {ink}; }}
 QPlainTextEdit#system_prompt {{ background: {theme.window.name()}; border: 1px solid {theme.track.name()};
     border-radius: 7px; padding: 3px; }}
 QPlainTextEdit#system_prompt:focus {{ border-color: {accent.name()}; }}

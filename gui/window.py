@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QMainWindow, QSplitter, QVBoxLayout, QWidget
 
+from gui.bench.keeper import BenchKeeper
+from gui.bench.pane import BenchPane
 from gui.chat.compare import Comparison
 from gui.chat.pane import ChatPane
 from gui.closing import CloseQuestion
 from gui.deck import Deck
 from gui.desk import SessionDesk
 from gui.header import Header
+from gui.logs.pane import LogPane
 from gui.menus import Menus
 from gui.models.chooser import ModelChooser
 from gui.models.welcome import Welcome
@@ -27,6 +30,7 @@ from gui.split.strip import PlanStrip
 from gui.status import status
 from gui.store import Store
 from gui.widgets.banner import Banner
+from gui.wishes import join_wishes
 from runtime.cluster.messages import Answered, Finished, Rejected, ServerMessage, Statistics, Text, Throughput
 
 if TYPE_CHECKING:
@@ -39,7 +43,6 @@ if TYPE_CHECKING:
     from runtime.cluster.nodes import KnownNode, UnpairedNode
     from runtime.cluster.running_note import RunningNote
     from runtime.models.layout import ModelLayout
-    from runtime.planning.plan import Goal, Mode
 
 _CHAT_BLOCKED = {
     Phase.IDLE: "Start the model to chat",
@@ -47,6 +50,8 @@ _CHAT_BLOCKED = {
     Phase.RUNNING: None,
     Phase.STOPPING: "The session is stopping",
 }
+
+_BENCH_RUNS = "A benchmark runs, which an answer would disturb"
 
 
 class Window(QMainWindow):
@@ -99,12 +104,21 @@ class Window(QMainWindow):
         self.chat = ChatPane(theme)
         self.deck = Deck(theme)
         self.deck.add("chat", "Chat", self.chat)
+        self.bench = BenchPane(theme)
+        self.deck.add("bench", "Benchmark", self.bench)
+        self.benching = BenchKeeper(self)
+        self.logs = LogPane(theme)
+        self.deck.add("log", "Log", self.logs)
         self.comparison = Comparison(self)
         self._lay_out()
         self.live.stages.hues = self.live.memory.hues = self.store.hues
         self.menus = Menus(self)
         self.header.change.setMenu(self.models.menu)
-        self._connect()
+        join_wishes(self)
+        self.store.changed.connect(self._on_changed)
+        self.deck.enlarged_changed.connect(self._on_changed)
+        self.benching.busy_changed.connect(self._on_changed)
+        self.appearance.theme_changed.connect(self._on_theme_changed)
         self._on_changed()
         self.resize(1180, 820)
         self.setMinimumSize(1000, 690)
@@ -147,39 +161,6 @@ class Window(QMainWindow):
         column.addLayout(below, 1)
         self.setCentralWidget(middle)
         middle.setFocus()  # so that no control looks chosen before the person has chosen
-
-    def _connect(self) -> None:
-        store, editor, header = self.store, self.editor, self.header
-        store.changed.connect(self._on_changed)
-        editor.drag_started.connect(store.start_drag)
-        editor.boundary_wanted.connect(store.move_boundary)
-        editor.drag_finished.connect(store.finish_drag)
-        editor.drag_cancelled.connect(store.cancel_drag)
-        editor.balance_wanted.connect(store.balance)
-        editor.order_wanted.connect(store.move_node)
-        editor.leave_wanted.connect(store.leave_out)
-        editor.return_wanted.connect(store.put_back)
-        editor.join_wanted.connect(store.join_next)
-        editor.apart_wanted.connect(store.take_apart)
-        editor.memory_wanted.connect(self.memory.open)
-        header.start_wanted.connect(self.start_session)
-        header.stop_wanted.connect(self.stop_session)
-        header.goal_wanted.connect(self._on_goal_wanted)
-        self.strip.context_wanted.connect(store.set_context)
-        self.strip.change_wanted.connect(store.apply_change)
-        self.strip.node_wanted.connect(store.put_back)
-        self.strip.apply_wanted.connect(self.desk.apply)
-        self.strip.compare_wanted.connect(self.comparison.open)
-        self.strip.revert_wanted.connect(store.revert_pending)
-        self.strip.rebalance_wanted.connect(store.rebalance)
-        self.strip.offer_wanted.connect(store.take_offer)
-        header.mode_wanted.connect(self._on_mode_wanted)
-        self.nearby.pair_wanted.connect(self.trust.open_pairing)
-        self.deck.enlarged_changed.connect(self._on_changed)
-        self.live.trouble.connect(self.show_trouble)
-        self.chat.asked.connect(self.asked)
-        self.chat.cancel_wanted.connect(self.cancel_wanted)
-        self.appearance.theme_changed.connect(self._on_theme_changed)
 
     # From the bridge ----------------------------------------------------------------------------------------------
 
@@ -260,17 +241,18 @@ class Window(QMainWindow):
         if self.store.layout is None:
             self.deck.set_enlarged(on=True)
 
+    def show_clients(self) -> None:
+        """Settings for programs that are to use the model."""
+        from gui.clients import ClientsDialog  # few ever open it
+
+        if (serving := self.store.session.serving) is not None:
+            ClientsDialog(serving, self.appearance.theme, self).open()
+
     def show_about(self) -> None:
         """Say what this is and whose work it stands on."""
         from gui.about import AboutDialog  # reads the licences of all that is installed
 
         AboutDialog(self.appearance.theme, self).open()
-
-    def _on_goal_wanted(self, name: str) -> None:
-        self.store.choose_goal(cast("Goal", name))
-
-    def _on_mode_wanted(self, name: str) -> None:
-        self.store.set_mode(cast("Mode", name))
 
     # Views --------------------------------------------------------------------------------------------------------
 
@@ -290,7 +272,7 @@ class Window(QMainWindow):
         self.header.show_store(store, now)
         running = store.session.plan if store.session.phase is Phase.RUNNING else None
         self.chat.set_split(" | ".join(map(str, store.running_counts)), running.context_tokens if running else 0)
-        self.chat.set_blocked(_CHAT_BLOCKED[store.session.phase])
+        self.chat.set_blocked(_BENCH_RUNS if self.benching.busy else _CHAT_BLOCKED[store.session.phase])
         self.live.show_session(store.session, running=store.session.phase is Phase.RUNNING)
         self.menus.sync(now, store.session.phase, goal_reason=self.header.goal_reason)
         self.menus.show_nodes(store.nodes)
@@ -298,6 +280,7 @@ class Window(QMainWindow):
         self.menus.sync_check(now, store.session.phase, running=store.checks.running is not None)
         self.menus.sync_pending(store)
         self.comparison.follow()
+        self.benching.follow()
 
     def _on_theme_changed(self, theme: Theme) -> None:
         upper = (self.header, self.banner, self.welcome, self.editor, self.strip, self.nearby)

@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from gui.chat.conversation import Exchange, footer_words
 from gui.chat.prose import Prose
-from gui.chat.question import quiet_button
 from gui.chat.reasoning import Spoken, spoken
 from gui.formatting import count_words
+from gui.widgets.buttons import quiet_button
 from gui.widgets.labels import ElidedLabel, label, set_ink
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from gui.chat.answer import Answer
 from gui.chat.book import ChatBook, Conversation
 from gui.chat.composer import Composer
 from gui.chat.conversation import went_on_words
-from gui.chat.question import Question, quiet_button
+from gui.chat.question import Question
 from gui.chat.settings_panel import SettingsPanel
 from gui.chat.turns import Turns
+from gui.widgets.buttons import quiet_button
 from gui.widgets.panel import Panel
 from runtime.cluster.messages import Answered
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from gui.chat.prose import Prose
+from gui.widgets.buttons import quiet_button
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QPaintEvent, QResizeEvent
@@ -78,14 +79,3 @@ class _Bubble(QWidget):
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(self._theme.raised)
         painter.drawRoundedRect(QRectF(self.rect()), 12, 12)
-
-
-def quiet_button(text: str, name: str, tip: str) -> QPushButton:
-    """A small button that does not catch the eye."""
-    button = QPushButton(text)
-    button.setObjectName(name)
-    button.setProperty("quiet", True)
-    button.setFlat(True)
-    button.setToolTip(tip)
-    button.setCursor(Qt.CursorShape.PointingHandCursor)
-    return button

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QPainter
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from gui.chat.answer import Answer
 from gui.chat.question import Question
-from gui.icons import pixmap
-from gui.theme import sized_font
+from gui.widgets.hint import paint_hint
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QPaintEvent, QResizeEvent
@@ -109,12 +107,4 @@ class Turns(QScrollArea):
         super().paintEvent(event)
         if self._column.count() > 1:
             return
-        painter = QPainter(self.viewport())
-        middle = self.viewport().rect().center()
-        picture = pixmap("chat", self._theme.faint, 28, self.devicePixelRatioF())
-        painter.drawPixmap(middle.x() - 14, middle.y() - 36, picture)
-        painter.setFont(sized_font(12))
-        painter.setPen(self._theme.dim)
-        box = QRectF(16, middle.y(), self.viewport().width() - 32, 40)
-        flags = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap
-        painter.drawText(box, flags, self._words)
+        paint_hint(self.viewport(), "chat", self._words, self._theme)

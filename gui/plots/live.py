@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QActionGroup, QFont
-from PySide6.QtWidgets import QFileDialog, QMenu, QPushButton, QStackedWidget
+from PySide6.QtWidgets import QFileDialog, QMenu, QStackedWidget
 
 from gui.formatting import count_words, rate_words
 from gui.plots.bars import BarsView
@@ -15,6 +15,7 @@ from gui.plots.history import History
 from gui.plots.rows import Part, memory_rows, stage_rows
 from gui.plots.series import KEPT_SECONDS, WINDOW_SECONDS
 from gui.plots.speed import SpeedView
+from gui.widgets.buttons import quiet_button
 from gui.widgets.labels import label, set_ink
 from gui.widgets.panel import Panel
 from gui.widgets.segmented import Segmented
@@ -65,10 +66,10 @@ class LivePane(Panel):
             self._stack.addWidget(view)
         self.in_flight = label("live_in_flight", 12)
         self.now = label("live_now", 12, QFont.Weight.DemiBold)
-        self.pause = self._quiet("Pause", "live_pause", "Hold the picture; samples are kept")
+        self.pause = quiet_button("Pause", "live_pause", "Hold the picture; samples are kept")
         self.pause.setCheckable(True)
         self.pause.toggled.connect(self._on_pause)
-        self.more = self._quiet("⋯", "live_more", "How much is shown, and export")
+        self.more = quiet_button("⋯", "live_more", "How much is shown, and export")
         self.more.setAccessibleName("More of the live pane")
         self.more.setMenu(self._make_menu())
         self.title_row.insertWidget(1, self.tabs)
@@ -169,14 +170,6 @@ class LivePane(Panel):
         menu.addAction("Export Picture (PNG)…").triggered.connect(self._on_png)
         self._spans = spans
         return menu
-
-    def _quiet(self, text: str, name: str, tip: str) -> QPushButton:
-        button = QPushButton(text)
-        button.setObjectName(name)
-        button.setProperty("quiet", True)
-        button.setFlat(True)
-        button.setToolTip(tip)
-        return button
 
     def _refresh(self) -> None:
         if self._paused:

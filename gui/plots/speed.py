@@ -5,18 +5,14 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRectF, Qt, QTimer, Signal
-from PySide6.QtGui import QPainter
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.formatting import rate_words, seconds_words
-from gui.icons import pixmap
 from gui.plots.series import WINDOW_SECONDS, Series, nice_ceiling
-from gui.theme import sized_font
+from gui.widgets.hint import Hint
 
 if TYPE_CHECKING:
-    from PySide6.QtGui import QPaintEvent
-
     from gui.plots.chart import Chart
     from gui.theme import Theme
     from runtime.cluster.messages import Throughput
@@ -49,7 +45,7 @@ class SpeedView(QWidget):
         self._span = WINDOW_SECONDS
         self._heard_at = 0.0
         self._hovered: float | None = None
-        self._empty = _Empty(theme)
+        self._empty = Hint("speed", theme)
         self._box = QVBoxLayout(self)
         self._box.setContentsMargins(0, 0, 0, 0)
         self._box.addWidget(self._empty, 1)
@@ -159,30 +155,3 @@ class SpeedView(QWidget):
             words = f"{rate_words(value)}, {seconds_words(-self._hovered)} ago"
         self.setAccessibleDescription(words or self._empty.words)
         self.told.emit(words)
-
-
-class _Empty(QWidget):
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
-        self.words = ""
-
-    def say(self, words: str) -> None:
-        if words != self.words:
-            self.words = words
-            self.update()
-
-    def set_theme(self, theme: Theme) -> None:
-        self._theme = theme
-        self.update()
-
-    def paintEvent(self, _event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        middle = self.rect().center()
-        picture = pixmap("speed", self._theme.faint, 28, self.devicePixelRatioF())
-        painter.drawPixmap(middle.x() - 14, middle.y() - 36, picture)
-        painter.setFont(sized_font(12))
-        painter.setPen(self._theme.dim)
-        box = QRectF(16, middle.y(), self.width() - 32, 40)
-        flags = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap
-        painter.drawText(box, flags, self.words)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from discovery.local_network import Verdict
-from gui import samples
+from gui import pane_samples, samples
 from gui.app import connect
 from gui.bridge import Bridge
 from gui.services import Services
@@ -140,6 +140,13 @@ class ScriptedServices:
         self.known_reads = 0
         self.checked = []
         self.caps = []
+        self.measured = []
+        self.measure_trouble = ""
+        self.measures_that_hang: tuple[int, ...] = ()
+        """Counted from 1."""
+        self.logs = None
+        self.logs_asked = []
+        self.report_trouble = ""
         self.check_result = None  # the check goes on until it is cancelled
         self.loop: asyncio.AbstractEventLoop | None = None
 
@@ -156,6 +163,9 @@ class ScriptedServices:
             find_models=lambda _home: self.models,
             demo_model=lambda: Path("demo"),
             set_memory_cap=self._set_memory_cap,
+            measure=self._measure,
+            job_logs=self._job_logs,
+            report=self._report,
             known_checks=self._known_checks,
             check=self._check,
         )
@@ -169,6 +179,24 @@ class ScriptedServices:
         if self.layout_error is not None:
             raise self.layout_error
         return samples.SMALL_MODEL
+
+    async def _measure(self, serving, ranks, _folder, order, _counters):
+        self.measured.append((serving.address, tuple(rank.last_layer - rank.first_layer + 1 for rank in ranks), order))
+        for told in pane_samples.bench(ranks, order):
+            yield told
+            if len(self.measured) in self.measures_that_hang:
+                await asyncio.Event().wait()
+            if self.measure_trouble:
+                raise PomonaError(self.measure_trouble)
+
+    async def _job_logs(self, _home, nodes, job):
+        self.logs_asked.append((tuple(node.resources.name for node in nodes), job))
+        return self.logs or ()
+
+    async def _report(self, _home, _nodes):
+        if self.report_trouble:
+            raise PomonaError(self.report_trouble)
+        return "the report"
 
     def _known_checks(self, _folder):
         self.known_reads += 1

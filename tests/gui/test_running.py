@@ -192,7 +192,7 @@ def test_the_split_that_follows_from_a_run_is_shown_and_then_applied(running, qt
     assert store.strip_view.rebalance_words == ""
     assert "Virtual B: measured" in store.strip_view.tooltip
     running.receive(samples.run_measured(store.session.plan, then))
-    assert store.strip_view.rebalance_words.endswith("instead of 31.0: 23% more.")
+    assert store.strip_view.rebalance_words.endswith(": 23% more.")
     press(running, "rebalance_button")
     assert counts(running) == (3, 24, 3)
     assert store.strip_view.rebalance_words == ""

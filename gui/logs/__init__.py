@@ -1,0 +1,1 @@
+"""What the workers of jobs wrote, to be read, searched and handed to someone who can help."""
