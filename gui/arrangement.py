@@ -116,7 +116,7 @@ class Arrangement:
         """As ``plan`` has it, over the nodes ``ids``: those without layers come last."""
         counts = {stage.ranks[0].node_id: stage.layer_count for stage in plan.stages}
         groups = [tuple(rank.node_id for rank in stage.ranks) for stage in plan.stages if len(stage.ranks) > 1]
-        first = dict.fromkeys(rank.node_id for stage in plan.stages for rank in stage.ranks)
+        first = plan.node_ids
         made = self._with_counts(counts, (*first, *(node_id for node_id in ids if node_id not in first)))
         return replace(made, groups=tuple(groups))
 

@@ -234,8 +234,7 @@ def plan_over(layout: ModelLayout, nodes: Sequence[NodeResources], counts: tuple
 
 def loading(plan: Plan, shares: Sequence[tuple[LoadPhase, float]]) -> Iterator[LoadProgress]:
     """One progress message per rank, with its phase and the part of its bytes that is loaded."""
-    ranks = [rank for stage in plan.stages for rank in stage.ranks]
-    for index, (rank, (phase, share)) in enumerate(zip(ranks, shares, strict=True)):
+    for index, (rank, (phase, share)) in enumerate(zip(plan.ranks, shares, strict=True)):
         loaded = round(rank.weight_bytes * share)
         yield LoadProgress(index, rank.node_id, rank.node_name, phase, loaded, rank.weight_bytes)
 

@@ -197,7 +197,7 @@ def _ready(state: SessionState, ready: Ready, now_seconds: float) -> SessionStat
     if state.phase is Phase.LOADING and seconds > 0:
         rate = max((one.held_bytes for one in ready.ranks), default=0) / seconds or None
     if state.change is not None:
-        planned = {rank.node_id for stage in ready.plan.stages for rank in stage.ranks}
+        planned = set(ready.plan.node_ids)
         gone = [one for one in state.held if one.node_id not in planned and one.node_id == state.change.node_id]
         lost = (lost | {one.node_id for one in gone}) - planned
         outcome = Outcome(

@@ -45,7 +45,7 @@ def status(
         return Status("Nothing can start yet: no node is in reach.", Tone.DIM)
     if preview.plan is None:
         return Status(preview.refusal or "", Tone.BAD)
-    ranks = count_words(preview.plan.rank_count, "node")
+    ranks = count_words(len(preview.plan.ranks), "node")
     layers = count_words(preview.plan.layer_count, "layer")
     back = f"Stopped: {bytes_words(session.returned_bytes)} of memory came back. " if session.returned_bytes else ""
     if preview.mode == "tensor":

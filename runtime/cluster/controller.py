@@ -105,7 +105,7 @@ async def _serve(request: SessionRequest, layout: ModelLayout) -> None:
 
 class _Controller:
     def __init__(self, request: SessionRequest, layout: ModelLayout) -> None:
-        self.session = Session(request, Path(request.model_folder), layout, self._publish)
+        self.session = Session(request, layout, self._publish)
         self._key = request.key
         self._transcript = Transcript()
         self._clients: dict[web.WebSocketResponse, asyncio.Queue[ServerMessage | None]] = {}

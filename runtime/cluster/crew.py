@@ -52,6 +52,8 @@ class Crew:
         """Those of the newest plan, in order."""
         self.epoch = -1
         """How often the pipeline was built, less one."""
+        self.is_leaving = False
+        """Whether this epoch is not to go on: another is about to be built."""
         self._by_number: dict[int, RankState] = {}
         self._next_number = 0
         self._signs: Signs[int] = Signs()
@@ -74,6 +76,7 @@ class Crew:
         Raises :class:`PomonaError` when a rank makes no progress, or as told by :meth:`fail`.
         """
         self.epoch += 1
+        self.is_leaving = False
         self._signs = Signs()
         before, self.ranks = self.ranks, rank_states(self._facts, plan, nodes, links, self.epoch)
         staying = {_place(rank): rank.number for rank in before if _can_stay(rank) and rank.number in self._alive}
@@ -120,6 +123,10 @@ class Crew:
                 self._signs.hear(number)
             self._changed.set()
         return rank
+
+    def leave(self) -> None:
+        """This epoch is not to go on."""
+        self.is_leaving = True
 
     def lose(self, number: int) -> None:
         """This worker is gone, or about to be ended: another takes its place when the pipeline is built again."""

@@ -55,8 +55,7 @@ class SessionRequest(msgspec.Struct, frozen=True):
     def planned_nodes(self) -> tuple[KnownNode, ...]:
         """Those that have a part in the plan, in its order."""
         known = {node.resources.node_id: node for node in self.nodes}
-        ids = dict.fromkeys(rank.node_id for stage in self.plan.stages for rank in stage.ranks)
-        return tuple(known[node_id] for node_id in ids)
+        return tuple(known[node_id] for node_id in self.plan.node_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +144,12 @@ def rank_states(
     ``links`` has the one that two nodes use; without one a node is dialled where this controller reaches it.
     """
     by_id = {node.resources.node_id: node for node in nodes}
-    planned_ids = {rank.node_id for stage in plan.stages for rank in stage.ranks}
-    certificates = dict.fromkeys([facts.controller, *(by_id[node_id].certificate for node_id in planned_ids)])
+    certificates = dict.fromkeys([facts.controller, *(by_id[node_id].certificate for node_id in plan.node_ids)])
     states: list[RankState] = []
     for stage_index, stage in enumerate(plan.stages):
         for rank_in_stage, planned in enumerate(stage.ranks):
             node = by_id[planned.node_id]
-            reached_at = {caller: host_for(links, caller, node) for caller in planned_ids}
+            reached_at = {caller: host_for(links, caller, node) for caller in plan.node_ids}
             launch = Launch(
                 job=facts.job,
                 key=facts.key,
@@ -189,7 +187,7 @@ def room_tokens(plan: Plan) -> int:
 
     Half of what the plan leaves of a node's budget is taken for that, and at most ``MOST_CONTEXTS``.
     """
-    ranks = (rank for stage in plan.stages for rank in stage.ranks if rank.kv_bytes)
+    ranks = (rank for rank in plan.ranks if rank.kv_bytes)
     more = min((rank.room_bytes // 2 // rank.kv_bytes for rank in ranks), default=0)
     return plan.context_tokens * (1 + min(max(more, 0), MOST_CONTEXTS - 1))
 

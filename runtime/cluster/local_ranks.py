@@ -132,7 +132,7 @@ class LocalRanks:
         return msgspec.structs.replace(launch, certificate_path=certificate_path, key_path=key_path)
 
     async def _build(self, plan: Plan) -> None:
-        nodes = {rank.node_id: rank.node_name for stage in plan.stages for rank in stage.ranks}
+        nodes = {rank.node_id: rank.node_name for rank in plan.ranks}
         known = tuple(
             KnownNode(
                 _LOOPBACK,

@@ -69,8 +69,7 @@ class Rebalancing:
     ) -> None:
         self._layout, self._plan, self._run, self._links = layout, plan, run, links
         self._pins = _pins_of(plan)
-        ranks = [rank.node_id for stage in plan.stages for rank in stage.ranks]
-        order = {node_id: place for place, node_id in enumerate(ranks)}
+        order = {node_id: place for place, node_id in enumerate(plan.node_ids)}
         self._nodes = sorted(nodes, key=lambda node: order.get(node.node_id, len(order)))
 
     def stages(self) -> tuple[StageComparison, ...]:
@@ -110,8 +109,7 @@ class Rebalancing:
     def _ran(self, nodes: Sequence[PlanNode], context_tokens: int) -> Plan | None:
         """The split that ran, over nodes of these speeds; None if its nodes are not all there."""
         if self._plan.mode == "tensor":
-            ids = {rank.node_id for stage in self._plan.stages for rank in stage.ranks}
-            nodes = [node for node in nodes if node.node_id in ids]
+            nodes = [node for node in nodes if node.node_id in self._plan.node_ids]
             made = make_plan(self._layout, nodes, mode="tensor", context_tokens=context_tokens, links=self._links)
         else:
             counts = {stage.ranks[0].node_id: stage.layer_count for stage in self._plan.stages}

@@ -122,8 +122,14 @@ class Plan(msgspec.Struct, frozen=True):
             raise ValueError(f"a plan for {self.layer_count} layers ends at layer {next_layer}")
 
     @property
-    def rank_count(self) -> int:
-        return sum(len(stage.ranks) for stage in self.stages)
+    def ranks(self) -> tuple[RankPlan, ...]:
+        """Stages in model order, ranks of a stage side by side."""
+        return tuple(rank for stage in self.stages for rank in stage.ranks)
+
+    @property
+    def node_ids(self) -> tuple[str, ...]:
+        """Of the nodes that have a part in it, in the order of their first ranks."""
+        return tuple(dict.fromkeys(rank.node_id for rank in self.ranks))
 
 
 class Shortfall(msgspec.Struct, frozen=True):

@@ -25,7 +25,7 @@ class ScriptedSession:
         self.closed = self.left = False
         self.close_seconds = 0.0
         self._queue: asyncio.Queue[ServerMessage] = asyncio.Queue()
-        ranks = plan.rank_count
+        ranks = len(plan.ranks)
         for message in samples.loading(plan, [("loading", 0.5)] * ranks):
             self.say(message)
         self.say(samples.ready(plan))

@@ -136,7 +136,7 @@ class Monkey:
         node = plan.stages[0].ranks[0]
         says = [
             lambda: [samples.ready(self.window.store.pending or plan)],
-            lambda: samples.loading(plan, [("loading", self.random.random())] * plan.rank_count),
+            lambda: samples.loading(plan, [("loading", self.random.random())] * len(plan.ranks)),
             lambda: samples.throughput(2.0),
             lambda: samples.counters(plan, 2.0),
             lambda: [Recovering(f"{node.node_name} is gone.", node.node_id)],

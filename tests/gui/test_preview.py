@@ -45,7 +45,7 @@ def test_a_node_without_layers_is_left_out_and_the_rest_still_start():
     preview = make_preview(samples.SMALL_MODEL, VIRTUAL, Split((10, 0, 20)), "pipeline")
     assert fits(preview) == [Fit.FITS, Fit.LEFT_OUT, Fit.FITS]
     assert preview.plan is not None
-    assert preview.plan.rank_count == 2
+    assert len(preview.plan.ranks) == 2
 
 
 def test_in_tensor_mode_every_node_holds_a_part_of_every_layer():
@@ -77,5 +77,5 @@ def test_every_number_of_nodes_has_a_preview(count, mode):
 def test_a_plan_and_its_shares_agree(mode):
     preview = make_preview(samples.SMALL_MODEL, VIRTUAL, even(30, 3), mode)
     assert preview.plan is not None
-    planned = {rank.node_id: rank.weight_bytes for stage in preview.plan.stages for rank in stage.ranks}
+    planned = {rank.node_id: rank.weight_bytes for rank in preview.plan.ranks}
     assert planned == {share.node.node_id: share.weight_bytes for share in preview.shares}

@@ -55,7 +55,7 @@ def planned(layout: ModelLayout, split: Sequence[int]) -> list[int]:
     nodes = [PlanNode(str(index), str(index), 1 << 50) for index in range(len(split))]
     plan = make_plan(layout, nodes, split, context_tokens=CONTEXT_TOKENS)
     assert isinstance(plan, Plan), plan
-    return [rank.weight_bytes + rank.kv_bytes for stage in plan.stages for rank in stage.ranks]
+    return [rank.weight_bytes + rank.kv_bytes for rank in plan.ranks]
 
 
 @pytest.fixture(autouse=True)
