@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Watcher(Protocol):
-    """What the bridge needs of :class:`runtime.cluster.nodes.NodeWatcher`."""
+    """What the bridge needs of :class:`runtime.cluster.node_watcher.NodeWatcher`."""
 
     async def start(self) -> None:
         """Begin to look for nodes."""
@@ -125,7 +125,7 @@ def real_services() -> Services:
     from runtime.cluster.link_survey import is_here, survey_links
     from runtime.cluster.meeting import introduce
     from runtime.cluster.node_settings import set_memory_cap
-    from runtime.cluster.nodes import NodeWatcher
+    from runtime.cluster.node_watcher import NodeWatcher
     from runtime.cluster.running_note import running_session
     from runtime.models.demo import demo_model_folder
     from runtime.models.planning_layout import read_planning_layout

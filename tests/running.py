@@ -11,7 +11,7 @@ import psutil
 
 from runtime.cluster.client import SessionClient
 from runtime.cluster.messages import Chat, ChatMessage, Failed, Finished, Message, Ready, Rejected, Text
-from runtime.cluster.nodes import NodeWatcher
+from runtime.cluster.node_watcher import NodeWatcher
 from runtime.models.planning_layout import read_planning_layout
 from runtime.planning.from_resources import plan_nodes
 from runtime.planning.plan import Plan, make_plan

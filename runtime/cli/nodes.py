@@ -15,7 +15,7 @@ from resources.node import NodeResources  # msgspec resolves the annotation when
 from resources.words import describe
 from runtime.agent.folder import data_folder, open_home
 from runtime.cli.memory_cap import choose_cap
-from runtime.cluster.nodes import NodeWatcher
+from runtime.cluster.node_watcher import NodeWatcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable

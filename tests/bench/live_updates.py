@@ -20,7 +20,7 @@ from discovery.home import temporary_home
 from resources.monitor import Monitor
 from resources.survey import METAL
 from runtime.cli.virtual_nodes import VirtualNode, VirtualNodes
-from runtime.cluster.nodes import NodeWatcher
+from runtime.cluster.node_watcher import NodeWatcher
 from tests.resources.test_monitor import ANSWERS, install
 
 if TYPE_CHECKING:

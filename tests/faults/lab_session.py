@@ -11,13 +11,17 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from runtime.agent.folder import data_folder, open_home
 from runtime.cluster.client import SessionClient
 from runtime.cluster.messages import Chat, ChatMessage, Ending, Failed, Finished, Ready, Recovering, Text
-from runtime.cluster.nodes import KnownNode, NodeWatcher
+from runtime.cluster.node_watcher import NodeWatcher
 from tests.faults.seen import QUESTION
 from tests.running import plan_for
+
+if TYPE_CHECKING:
+    from runtime.cluster.nodes import KnownNode
 
 TOKENS = 60
 """The cable is pulled somewhere in it."""

@@ -10,12 +10,16 @@ import json
 import logging
 import time
 from functools import partial
+from typing import TYPE_CHECKING
 
 from discovery.browser import Browser
 from discovery.interfaces import all_interfaces
 from runtime import owner
 from runtime.agent.folder import data_folder, open_home
-from runtime.cluster.nodes import KnownNode, NodeWatcher, UnpairedNode
+from runtime.cluster.node_watcher import NodeWatcher
+
+if TYPE_CHECKING:
+    from runtime.cluster.nodes import KnownNode, UnpairedNode
 
 
 class Lists:

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from runtime.cluster.nodes import USUAL_TIMES
+from runtime.cluster.node_watcher import USUAL_TIMES
 from tests.netlab.agents import Agent, Onlooker, pair, said
 from tests.netlab.watched import LIMIT_SECONDS, PROMISED_SECONDS
 
