@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import mlx.core as mx
 
-from runtime.engine.handover import HIDDEN, Carried, handover_of, key_names
+from runtime.engine.handover import HIDDEN, Carried, key_names
 from runtime.engine.layer_calls import LayerCall, LayerCalls, SeenModel
+from runtime.engine.model_handovers import handover_of
 from runtime.errors import PomonaError
 
 if TYPE_CHECKING:

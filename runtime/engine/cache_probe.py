@@ -19,8 +19,8 @@ import msgspec
 from mlx_lm.models.cache import ArraysCache, CacheList, ChunkedKVCache, make_prompt_cache
 
 from runtime.engine import lifeline
-from runtime.engine.handover import handover_of
 from runtime.engine.layer_calls import LayerCall, LayerCalls
+from runtime.engine.model_handovers import handover_of
 from runtime.engine.without_text import import_mlx_lm
 from runtime.models.cache_layout import CacheCopy, CacheKind, CacheLayout, LayerCache
 

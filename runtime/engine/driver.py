@@ -14,18 +14,16 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
+from runtime.engine.cached_sequences import CachedSequences
+from runtime.engine.flights import Flight, Flights
 from runtime.engine.frames import (
     CancelRequest,
     Done,
-    Drop,
     Generated,
     Logits,
     Mask,
-    Open,
     Prefilled,
-    Prefix,
     Refused,
-    Sampling,
     Step,
     Stepped,
     Submit,
@@ -34,15 +32,11 @@ from runtime.engine.groups import Groups
 from runtime.engine.hop import HopError
 from runtime.engine.mailbox import Leave, Lost
 from runtime.engine.masks import Masks
-from runtime.engine.prefixes import KeptPrefixes
-from runtime.engine.requests import Flight
 from runtime.engine.room import Room
-from runtime.engine.schedule import Pipeline, StepTimes, chunk_tokens, micro_batches
+from runtime.engine.schedule import chunk_tokens, micro_batches
 from runtime.engine.waiting import WAITING_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from runtime.engine.frames import StopReason, TokenLogprobs
     from runtime.engine.groups import Group
     from runtime.engine.mailbox import Arrival, Inbox, Outbox
@@ -64,16 +58,9 @@ class Driver:
         self._masks = Masks()
         self._prefilling: deque[int] = deque()
         self._groups = Groups(can_batch=rank.stage.batches())
-        self._prefixes = KeptPrefixes(
-            min(limits.prefix_tokens, limits.room_tokens), rank.stage.trim_limit_tokens(), rank.stage.kept_limit
-        )
-        self._flights: dict[int, Flight] = {}
-        self._chunks_in_flight = 0
+        self._caches = CachedSequences(rank, self._room, limits)
+        self._flights = Flights(stage_count)
         self._steps_since_chunk = 0
-        self._next_number = 0
-        self._next_sequence = 0
-        self._decode = Pipeline([StepTimes() for _ in range(stage_count)])
-        self._prefill = Pipeline([StepTimes() for _ in range(stage_count)])
 
     def run(self) -> None:
         """Serve until the agent says leave. Raises :class:`HopError` when a hop is lost."""
@@ -131,14 +118,7 @@ class Driver:
             self._open(request)
 
     def _open(self, request: Request) -> None:
-        tokens = request.begin(self._new_sequence())
-        prefix = None
-        if (match := self._prefixes.match(tokens)) is not None:
-            prefix = Prefix(match.sequence, match.token_count)
-            request.skip(match.token_count)
-        request.snapshots.extend(self._prefixes.snapshot_points(tokens, request.cached_tokens))
-        self._rank.apply(Open(request.sequence, request.submit.sampling, prefix))
-        self._drop(self._prefixes.shrink(self._room.spare_tokens))  # only now: the new one may begin with one of them
+        self._caches.open(request)
         if request.prompt_left:
             self._prefilling.append(request.submit.request)
         else:
@@ -166,13 +146,9 @@ class Driver:
             self._groups.join(number)
 
     def _on_stepped(self, stepped: Stepped) -> None:
-        flight = self._flights.pop(stepped.number, None)
-        if flight is None or len(stepped.stage_seconds) != self._stage_count:
-            raise HopError(f"step {stepped.number} came back, which was not under way")
+        flight = self._flights.land(stepped)
         self._rank.counters.in_flight = len(self._flights)
-        self._measure(flight, stepped)
         if flight.group is None:
-            self._chunks_in_flight -= 1
             (number,) = flight.requests
             request = self._requests.get(number)
             if request is not None and not request.generated:  # not after a pause
@@ -217,27 +193,11 @@ class Driver:
         self._admit()
 
     def _release(self, request: Request) -> None:
-        """It has no caches any more; what they held is kept while nobody needs the room."""
+        """It has no caches any more."""
         if request.prompt_left:
             self._prefilling.remove(request.submit.request)
         self._groups.leave(request.submit.request)
-        self._keep(request.sequence, request.sent)
-
-    def _keep(self, sequence: int, tokens: Sequence[int]) -> None:
-        self._drop(self._prefixes.keep(sequence, tokens, self._room.spare_tokens))
-
-    def _drop(self, sequences: Sequence[int]) -> None:
-        if sequences:
-            self._rank.apply(Drop(tuple(sequences)))
-
-    def _new_sequence(self) -> int:
-        self._next_sequence += 1
-        return self._next_sequence
-
-    def _measure(self, flight: Flight, stepped: Stepped) -> None:
-        pipeline, rows = (self._prefill, flight.width) if flight.group is None else (self._decode, len(flight.requests))
-        for times, seconds in zip(pipeline.stages, stepped.stage_seconds, strict=True):
-            times.add(rows, seconds)
+        self._caches.close(request)
 
     # What goes out ------------------------------------------------------------------------------------------------
 
@@ -248,7 +208,7 @@ class Driver:
             return True
         if not self._make_room():
             return False
-        wanted_count = micro_batches(self._groups.member_count, self._decode)
+        wanted_count = micro_batches(self._groups.member_count, self._flights.decode)
         group = self._groups.ready(wanted_count, self._masks.missing)
         if group is not None:
             self._send_group(group)
@@ -265,11 +225,11 @@ class Driver:
                 return False
             self._room.pause(request)
             self._release(request)
-        self._drop(self._prefixes.shrink(self._room.spare_tokens))
+        self._caches.shrink()
         return True
 
     def _may_chunk(self) -> bool:
-        if not self._prefilling or self._chunks_in_flight > self._stage_count:
+        if not self._prefilling or self._flights.chunk_count > self._stage_count:
             return False
         return self._steps_since_chunk >= self._groups.count
 
@@ -277,7 +237,7 @@ class Driver:
         number = self._prefilling.popleft()
         request = self._requests[number]
         position = len(request.sent)
-        count = chunk_tokens(len(request.prompt_left), self._prefill, interleaved=self._groups.count > 0)
+        count = chunk_tokens(len(request.prompt_left), self._flights.prefill, interleaved=self._groups.count > 0)
         if request.snapshots:
             count = min(count, request.snapshots[0] - position)
         tokens = tuple(request.prompt_left.popleft() for _ in range(count))
@@ -286,26 +246,18 @@ class Driver:
             self._prefilling.append(number)
         else:
             self._join(request)
-        self._chunks_in_flight += 1
         self._steps_since_chunk = 0
-        step = Step(self._next_number, (request.sequence,), (position,), tokens, sample=False)
-        self._send(step, Flight(time.perf_counter(), count, (number,), None, position + count))
+        step = Step(self._flights.sent_count, (request.sequence,), (position,), tokens, sample=False)
+        self._send(step, Flight((number,), None, count, position + count))
         if request.snapshots and request.snapshots[0] == position + count:
             request.snapshots.popleft()
-            self._take_snapshot(request)
-
-    def _take_snapshot(self, request: Request) -> None:
-        if len(request.sent) > self._room.spare_tokens:
-            return
-        snapshot = self._new_sequence()
-        self._rank.apply(Open(snapshot, Sampling(), Prefix(request.sequence, len(request.sent))))
-        self._keep(snapshot, request.sent)
+            self._caches.snapshot(request)
 
     def _send_group(self, group: Group) -> None:
         requests = [self._requests[number] for number in group.members]
         masks = [self._masks.take(number) for number in group.members]
         step = Step(
-            self._next_number,
+            self._flights.sent_count,
             tuple(request.sequence for request in requests),
             tuple(len(request.sent) for request in requests),
             tuple(request.next_token for request in requests),
@@ -316,12 +268,11 @@ class Driver:
             request.sent.append(request.next_token)
         group.in_flight = True
         self._steps_since_chunk += 1
-        self._send(step, Flight(time.perf_counter(), 1, tuple(group.members), group))
+        self._send(step, Flight(tuple(group.members), group, len(group.members)))
 
     def _send(self, step: Step, flight: Flight) -> None:
-        self._flights[step.number] = flight
+        self._flights.begin(flight)
         self._rank.counters.in_flight = len(self._flights)
-        self._next_number += 1
         stepped = self._rank.apply(step)
         if stepped is not None:  # one stage alone: the step is through
             self._on_stepped(stepped)

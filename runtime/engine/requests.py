@@ -1,4 +1,4 @@
-"""What the driver knows of the requests and steps that are under way."""
+"""What the driver knows of a request that is under way."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from runtime.engine.frames import Submit
-    from runtime.engine.groups import Group
 
 
 @dataclass(slots=True)
@@ -53,15 +52,3 @@ class Request:
         self.cached_tokens = token_count
         for _ in range(token_count):
             self.sent.append(self.prompt_left.popleft())
-
-
-@dataclass(frozen=True, slots=True)
-class Flight:
-    """A step that has not come back."""
-
-    begin_seconds: float
-    width: int
-    requests: tuple[int, ...]
-    group: Group | None
-    """None for a chunk of a prompt."""
-    prompt_tokens: int = 0

@@ -1,7 +1,7 @@
 """Which models mlx-lm cannot run, and which cannot be split into stages, from ``config.json`` alone. Pure.
 
 Anything else is split between any two layers: what a layer hands on besides the hidden state crosses with it
-(``runtime/engine/handover.py``). So there is no boundary that is forbidden, only models that have none.
+(``runtime/engine/model_handovers.py``). So there is no boundary that is forbidden, only models that have none.
 """
 
 from __future__ import annotations

@@ -126,10 +126,10 @@ def test_a_long_prompt_holds_nobody_for_more_than_one_chunk():
     between = []
     while 1 not in pipeline.done:
         before = len(pipeline.tokens[0])
-        chunks = pipeline.driver._chunks_in_flight
+        chunks = pipeline.driver._flights.chunk_count
         if not pipeline.send_next():
             pipeline.moves()[-1]()
-        if pipeline.driver._chunks_in_flight > chunks:
+        if pipeline.driver._flights.chunk_count > chunks:
             between.append(before)
     assert len(between) > 2
     assert all(later > earlier for earlier, later in pairwise(between[1:]))
@@ -143,8 +143,8 @@ def test_a_cancel_frees_its_row_within_two_steps():
         if not pipeline.send_next():
             pipeline.moves()[-1]()
     pipeline.give(CancelRequest(1))
-    sent = pipeline.driver._next_number
-    while pipeline.driver._next_number < sent + 2:
+    sent = pipeline.driver._flights.sent_count
+    while pipeline.driver._flights.sent_count < sent + 2:
         if not pipeline.send_next():
             pipeline.moves()[-1]()
     while moves := pipeline.moves():

@@ -62,5 +62,5 @@ def test_snapshots_are_bounded_and_the_same_on_every_stage(name):
     while moves := pipeline.moves():
         moves[0]()
     open_there = [set(stage._sequences._open) for stage in pipeline.stages]
-    assert open_there == [set(pipeline.driver._prefixes._kept)] * 2
+    assert open_there == [set(pipeline.driver._caches._prefixes._kept)] * 2
     assert all(pipeline.tokens[request] == greedy(model, chat(request % 3), 4) for request in range(6))
