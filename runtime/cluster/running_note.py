@@ -6,21 +6,17 @@ It holds the session's key, so its owner alone can read it. A note whose process
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from discovery.files import locked, read_small, write_private
 from runtime.cluster.nodes import KnownNode  # msgspec resolves the annotation when it decodes
+from runtime.note_file import NoteFile
 from runtime.planning.plan import Plan  # msgspec resolves the annotation when it decodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
-
-FILE_NAME = "session.json"
-_MAX_FILE_BYTES = 4 << 20
 
 
 class RunningNote(msgspec.Struct, frozen=True):
@@ -35,23 +31,17 @@ class RunningNote(msgspec.Struct, frozen=True):
     nodes: tuple[KnownNode, ...]
 
 
-@contextmanager
-def noted_session(folder: Path, note: RunningNote) -> Iterator[None]:
+SESSION_FILE = NoteFile("session.json", RunningNote, limit_bytes=4 << 20)
+
+
+def noted_session(folder: Path, note: RunningNote) -> AbstractContextManager[None]:
     """Leave the note for the time of the ``with`` block. Raises :class:`OSError`."""
-    path = folder / FILE_NAME
-    with locked(folder):
-        write_private(path, msgspec.json.encode(note))
-    try:
-        yield
-    finally:
-        with locked(folder):
-            if _read(path) == note:  # otherwise another session has been started since
-                path.unlink()
+    return SESSION_FILE.left(folder, note)
 
 
 def running_session(folder: Path) -> RunningNote | None:
     """The session that runs from ``folder``, if its process is there."""
-    note = _read(folder / FILE_NAME)
+    note = SESSION_FILE.read(folder)
     return note if note is not None and _lives(note.pid) else None
 
 
@@ -63,10 +53,3 @@ def _lives(pid: int) -> bool:
     except PermissionError:  # the number belongs to somebody else's process now
         return False
     return True
-
-
-def _read(path: Path) -> RunningNote | None:
-    try:
-        return msgspec.json.decode(read_small(path, _MAX_FILE_BYTES), type=RunningNote)
-    except (FileNotFoundError, ValueError, RecursionError):
-        return None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from discovery.home import temporary_home
+from tests import reported
 from tests.faults.fleet import FORCED, Fleet, environment
 from tests.netlab.lab import missing
 
@@ -53,7 +54,7 @@ def fleet(running_fleet: Fleet) -> Iterator[Fleet]:
 @pytest.fixture
 def note(request: pytest.FixtureRequest) -> Note:
     def keep(fault: str, where: str, outcome: str, seconds: float | None, words: str = "") -> None:
-        request.node.user_properties.append((_ROW, (fault, where, outcome, seconds, words)))
+        reported.keep(request, _ROW, (fault, where, outcome, seconds, words))
         assert seconds is None or seconds < NOTICED_SECONDS * SLOW_MACHINE
 
     return keep
@@ -70,14 +71,7 @@ def told(seen: Seen) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    reports = [report for kind in ("passed", "failed") for report in terminalreporter.getreports(kind)]
-    rows = [
-        value
-        for report in reports
-        if getattr(report, "when", "") == "call"
-        for name, value in report.user_properties
-        if name == _ROW
-    ]
+    rows = reported.rows(terminalreporter, _ROW)
     if rows:
         terminalreporter.section("faults: noticed after, and what was told")
         for fault, where, outcome, seconds, words in rows:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import reported
 from tests.netlab import lab as lab_module
 from tests.netlab.lab import Lab
 
@@ -38,21 +39,14 @@ def took(request: pytest.FixtureRequest) -> Callable[[str, float], float]:
     """Keeps a time for the table at the end of the run, and returns it."""
 
     def keep(event: str, seconds: float) -> float:
-        request.node.user_properties.append((_TIME, (event, seconds)))  # travels with the report, whoever runs the test
+        reported.keep(request, _TIME, (event, seconds))
         return seconds
 
     return keep
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    reports = [report for kind in ("passed", "failed") for report in terminalreporter.getreports(kind)]
-    times = [
-        value
-        for report in reports
-        if getattr(report, "when", "") == "call"
-        for name, value in report.user_properties
-        if name == _TIME
-    ]
+    times = reported.rows(terminalreporter, _TIME)
     if times:
         terminalreporter.section("times in network namespaces")
         for event, seconds in times:

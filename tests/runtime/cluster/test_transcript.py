@@ -8,7 +8,7 @@ import pytest
 
 from gui import samples
 from runtime.cluster.messages import Chat, ChatMessage, Finished, Rejected, Text
-from runtime.cluster.running_note import FILE_NAME, RunningNote, noted_session, running_session
+from runtime.cluster.running_note import SESSION_FILE, RunningNote, noted_session, running_session
 from runtime.cluster.transcript import KEPT_REQUESTS, Transcript
 
 
@@ -56,7 +56,7 @@ def test_a_running_session_is_found_for_as_long_as_it_runs(tmp_path, note):
     assert running_session(tmp_path) is None
     with noted_session(tmp_path, note):
         assert running_session(tmp_path) == note
-        assert (tmp_path / FILE_NAME).stat().st_mode & 0o077 == 0
+        assert (tmp_path / SESSION_FILE.name).stat().st_mode & 0o077 == 0
     assert running_session(tmp_path) is None
 
 
@@ -69,5 +69,5 @@ def test_a_note_whose_process_is_gone_is_no_session(tmp_path, note):
 
 
 def test_a_damaged_note_is_none(tmp_path):
-    (tmp_path / FILE_NAME).write_bytes(b"{")
+    (tmp_path / SESSION_FILE.name).write_bytes(b"{")
     assert running_session(tmp_path) is None
