@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType, TracebackType
 
+    from gui.models.bridge import ModelBridge
+
 logger = logging.getLogger(__name__)
 
 _CHART_DELAY_MS = 150
@@ -101,10 +103,10 @@ def connect(window: Window, bridge: Bridge) -> None:
     window.trust.sharing_wanted.connect(bridge.tell_sharing)
     window.trust.share_wanted.connect(bridge.share)
     window.memory.cap_wanted.connect(bridge.set_memory_cap)
-    bridge.models_found.connect(window.models.show_models)
     bridge.model_reading.connect(window.welcome.show_reading)
     window.models.model_wanted.connect(bridge.choose_model)
-    window.models.models_wanted.connect(bridge.find_models)
+    connect_models(window, bridge.models)
+    connect_settings(window, bridge)
     bridge.layout_read.connect(window.show_layout)
     bridge.session_found.connect(window.adopt_session)
     bridge.session_message.connect(window.receive)
@@ -121,6 +123,42 @@ def connect(window: Window, bridge: Bridge) -> None:
     window.cancel_wanted.connect(bridge.cancel)
     BenchErrands(window.benching, bridge)
     LogErrands(window.logs, bridge)
+
+
+def connect_models(window: Window, models: ModelBridge) -> None:
+    """The same for what concerns models."""
+    pane = window.models_pane
+    models.catalogue_read.connect(window.models.show_models)
+    models.catalogue_read.connect(pane.show_catalogue)
+    models.search_over.connect(pane.show_found)
+    models.described.connect(pane.show_description)
+    models.fetches_changed.connect(window.models_desk.show_fetches)
+    models.opened.connect(window.models_desk.show_opened)
+    window.models.models_wanted.connect(models.refresh)
+    window.models_desk.fetch_wanted.connect(models.fetch_plan)
+    pane.search_wanted.connect(models.search)
+    pane.describe_wanted.connect(models.describe)
+    pane.mark_wanted.connect(models.mark)
+    pane.keep_wanted.connect(models.fetch_full)
+    pane.delete_wanted.connect(models.remove)
+    pane.pause_wanted.connect(models.pause)
+    pane.resume_wanted.connect(models.resume)
+    pane.end_wanted.connect(models.give_up)
+
+
+def connect_settings(window: Window, bridge: Bridge) -> None:
+    """The same for settings."""
+    settings = window.settings
+    bridge.settings.preferences = settings.preferences  # as the window remembered them, before the loop runs
+    bridge.settings.keeping_told.connect(settings.show_keeping)
+    bridge.settings.key_told.connect(settings.show_key)
+    bridge.sharing_told.connect(settings.show_sharing)
+    settings.preferences_changed.connect(bridge.settings.set_preferences)
+    settings.keeping_wanted.connect(bridge.settings.tell_keeping)
+    settings.folder_wanted.connect(bridge.settings.choose_folder)
+    settings.token_wanted.connect(bridge.settings.keep_token)
+    settings.key_wanted.connect(bridge.settings.tell_key)
+    settings.new_key_wanted.connect(bridge.settings.renew_key)
 
 
 class _Quitter(QObject):

@@ -12,7 +12,7 @@ from gui.theme import DARK, LIGHT, Theme, palette, style_sheet
 
 
 class Choice(Enum):
-    """What the person chose in the View menu."""
+    """What the person chose in the View menu or the settings."""
 
     SYSTEM = "Follow System"
     LIGHT = "Light"
@@ -24,9 +24,11 @@ class Appearance(QObject):
 
     Signals:
         theme_changed: The new :class:`gui.theme.Theme`.
+        chosen: The new :class:`Choice`.
     """
 
     theme_changed = Signal(object)
+    chosen = Signal(object)
 
     def __init__(self, choice: Choice = Choice.SYSTEM, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -50,6 +52,7 @@ class Appearance(QObject):
         }[choice]
         self._hints.setColorScheme(scheme)  # native controls and the title bar follow
         self._update()
+        self.chosen.emit(choice)
 
     def _wanted(self) -> Theme:
         if self._choice is Choice.SYSTEM:

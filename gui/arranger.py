@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QUndoStack
 
 from gui.arrangement import Arrangement
+from gui.preferences import Preferences
 from gui.preview import Preview, best_plan, make_preview
 from gui.session import SessionState
 from gui.split.model import Split
@@ -53,6 +54,10 @@ class Arranger(QObject):
         self.undo_stack = QUndoStack(self)
         self.undo_stack.indexChanged.connect(self._on_undo_index)
         self._seen_nodes: tuple[KnownNode, ...] = ()
+        self.usual = Preferences()
+        """What counts for a model that nobody has arranged."""
+        self._untouched = False
+        """Nobody has arranged this model yet."""
         self._drag_start: Arrangement | None = None
         self._splits_of_nodes: dict[tuple[str, ...], Split] = {}
 
@@ -87,6 +92,7 @@ class Arranger(QObject):
         before, self._drag_start = self._drag_start, None
         if before is not None and before.split != self.split:
             self._splits_of_nodes.clear()
+            self._untouched = False
             self.undo_stack.push(ArrangementCommand(self.apply, before, self.arrangement, "Move Boundary"))
 
     def cancel_drag(self) -> None:
@@ -181,6 +187,15 @@ class Arranger(QObject):
             self.mode = mode
             self._refresh()
 
+    def set_usual(self, usual: Preferences) -> None:
+        """What counts for models that nobody has arranged is another; the one that is shown follows if it is such."""
+        if usual != self.usual:
+            before, self.usual = self.usual, usual
+            if self._untouched and before.goal != usual.goal == "even":
+                self.arrangement = self.arrangement.evenly(self.ids)
+            self._arrange_as_usual()
+            self._refresh()
+
     # Inside -------------------------------------------------------------------------------------------------------
 
     @Slot()
@@ -195,7 +210,22 @@ class Arranger(QObject):
     def _push(self, wanted: Arrangement, text: str, merge_id: int = -1) -> None:
         if wanted != self.arrangement and not self.locked:
             self._splits_of_nodes.clear()  # what the person does now counts more than what was
+            self._untouched = False
             self.undo_stack.push(ArrangementCommand(self.apply, self.arrangement, wanted, text, merge_id))
+
+    def _arrange_as_usual(self) -> None:
+        """Context and goal as set for every model, of one that nobody has arranged. There is no way back from it."""
+        if not self._untouched or self.layout is None or self.locked or self.session.active:
+            return
+        wanted = self.usual.context_tokens
+        context = min(wanted, self.layout.context_tokens) if wanted is not None else None
+        self.arrangement = replace(self.arrangement, context_tokens=context)
+        if self.usual.goal == "even" or not self.nodes:
+            return
+        plan = best_plan(self.layout, self._resources(), self.usual.goal, self.arrangement, plan_links(self.links))
+        if plan is not None:
+            self.arrangement = replace(self.arrangement.for_goal(plan, self.ids), goal=self.usual.goal)
+            self.nodes = ordered(self.nodes, self.arrangement.order)
 
     def _refresh(self) -> None:
         for node_id in self.ids:

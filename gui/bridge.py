@@ -15,10 +15,14 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from gui.errands import CheckErrand, MachineErrands, TrustErrands
+from gui.models.bridge import ModelBridge
 from gui.runner import SessionRunner, sentence
 from gui.services import real_services
+from gui.settings.bridge import SettingsBridge
+from runtime.agent.models.messages import ModelOrder
 from runtime.cluster.messages import Cancel, Chat, Resplit
 from runtime.errors import PomonaError
+from runtime.models.folder_names import folder_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -45,7 +49,6 @@ class Bridge(QObject):
         code_shown: ``(ShownCode or None, trouble)``: this machine's code, or why there is none.
         network_checked: A :class:`discovery.local_network.Verdict`.
         sharing_told: ``(on, why it cannot be switched, trouble)``: whether this machine is shared at login.
-        models_found: ``tuple[ModelChoice, ...]``, the models on this machine.
         model_reading: What is being read of a model; empty when it could not be.
         model_chosen: The folder of the model that is shown now.
         layout_read: ``ModelLayout`` of the model folder.
@@ -64,7 +67,6 @@ class Bridge(QObject):
     code_shown = Signal(object, str)
     network_checked = Signal(object)
     sharing_told = Signal(bool, str, str)
-    models_found = Signal(object)
     model_reading = Signal(str)
     model_chosen = Signal(str)
     layout_read = Signal(object)
@@ -90,6 +92,10 @@ class Bridge(QObject):
         """Those in reach, as the loop knows them."""
         self._leaves = False
         self._surveyed: set[tuple[str, str]] = set()
+        self.models = ModelBridge(self.submit, lambda: self.services.models(self.home), self)
+        self.settings = SettingsBridge(
+            home, self.submit, lambda: self.services.models(self.home), self._runner.send, self
+        )
         self._thread = threading.Thread(target=self._run_loop, name="pomona-asyncio", daemon=True)
 
     # Called from the window's thread ------------------------------------------------------------------------------
@@ -107,13 +113,9 @@ class Bridge(QObject):
         """Have the running session go over to ``plan``; session messages tell what becomes of it."""
         self.submit(self._runner.send(Resplit(plan, tuple(nodes))))
 
-    def choose_model(self, folder: Path | None) -> None:
-        """Read the model in ``folder``, None for the demo's; ``layout_read`` and ``model_chosen`` follow."""
-        self.submit(self._choose(folder))
-
-    def find_models(self) -> None:
-        """Look for models on this machine; ``models_found`` follows."""
-        self.submit(self._find_models())
+    def choose_model(self, wanted: ModelOrder | Path | None) -> None:
+        """Read a model, None for the demo's; ``layout_read`` and ``model_chosen`` follow."""
+        self.submit(self._choose(wanted))
 
     def stop_session(self) -> None:
         """End the session, also while it still starts."""
@@ -221,13 +223,15 @@ class Bridge(QObject):
             return
         self._services = services
         self._spawn(self._begin(services))
-        self._spawn(self._find_models())
+        self.models.refresh()
         watcher = services.watch(self.home, self._on_nodes, self.unpaired_changed.emit)
-        self._spawn(watcher.start())
+        starting = asyncio.create_task(self._guarded(watcher.start()))
         await self._stop.wait()
         await self._guarded(self._runner.leave() if self._leaves else self._runner.end())
         await self._checks.end()
+        await self.models.end()
         await self._runner.all_closed()
+        await asyncio.wait({starting})  # one that is half up cannot be closed
         await self._guarded(watcher.close())
 
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
@@ -256,6 +260,7 @@ class Bridge(QObject):
     def _on_nodes(self, nodes: tuple[KnownNode, ...]) -> None:
         self.nodes = nodes
         self.nodes_changed.emit(nodes)
+        self._spawn(self.models.set_nodes(nodes))
         places = {(node.resources.node_id, node.host) for node in nodes}
         if places != self._surveyed and not self._runner.busy:
             self._surveyed = places
@@ -275,12 +280,16 @@ class Bridge(QObject):
         self.session_found.emit(running)
         self._runner.begin(lambda: services.attach(self.home, running))
 
-    async def _choose(self, folder: Path | None) -> None:
+    async def _choose(self, wanted: ModelOrder | Path | None) -> None:
         services = self.services
-        self.model_reading.emit(folder.name if folder is not None else "the demo model")
+        self.model_reading.emit(wanted.name if wanted is not None else "the demo model")
         try:
-            if folder is None:
+            if wanted is None:
                 folder = await asyncio.to_thread(services.demo_model)
+            elif isinstance(wanted, ModelOrder):
+                folder = await self.models.folder(wanted)
+            else:
+                folder = await asyncio.to_thread(folder_of, wanted)
             layout = await asyncio.to_thread(services.read_layout, folder)
         except Exception:
             self.model_reading.emit("")
@@ -289,6 +298,7 @@ class Bridge(QObject):
         self.layout_read.emit(layout)
         self.model_chosen.emit(str(folder))
         self.checks_read.emit(await asyncio.to_thread(services.known_checks, folder))
+        await self.models.note_opened(folder)
 
     async def _check(self, plan: Plan) -> None:
         assert self.model_folder is not None  # a plan is one of a model
@@ -296,9 +306,6 @@ class Bridge(QObject):
 
     async def _set_memory_cap(self, node: KnownNode, cap_bytes: int | None) -> None:
         await self.services.set_memory_cap(self.home, node, cap_bytes)
-
-    async def _find_models(self) -> None:
-        self.models_found.emit(await asyncio.to_thread(self.services.find_models, self.home))
 
     @property
     def services(self) -> Services:
@@ -309,7 +316,8 @@ class Bridge(QObject):
     async def _begin_session(self, plan: Plan, nodes: tuple[KnownNode, ...]) -> None:
         services, folder = self.services, self.model_folder
         assert folder is not None  # a plan is one of a model
-        self._runner.begin(lambda: services.start_session(plan, folder, nodes, self.home))
+        preferences = self.settings.preferences
+        self._runner.begin(lambda: services.start_session(plan, folder, nodes, self.home, preferences))
 
     async def _with_trust(self, does: Callable[[TrustErrands], Awaitable[None]]) -> None:
         trust = self.services.trust(self.home)

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 from gui.checks import Badge, badge
 from gui.formatting import bytes_words
 from gui.icons import icon
-from gui.models.chooser import LOCKED
+from gui.models.view import LOCKED
 from gui.session import Phase
 from gui.split.card import Tone
 from gui.theme import ink_on

@@ -39,6 +39,7 @@ class Keeper(QObject):
         self._soon.setInterval(_SOON_MS)
         self._soon.timeout.connect(self.save)
         window.chat.kept.connect(self._soon.start)
+        window.settings.preferences_changed.connect(self._soon.start)
         window.closed.connect(self.save)
         window.session_wanted.connect(self._soon.start)
 
@@ -51,6 +52,7 @@ class Keeper(QObject):
             window.panes.restoreState(QByteArray(kept.panes))
         if kept.appearance in Choice.__members__:
             window.appearance.choose(Choice[kept.appearance])
+        window.settings.set_preferences(kept.preferences)
         window.store.kept_splits.update(kept.splits)
         if kept.chats:
             book = ChatBook(kept.chats)
@@ -72,6 +74,7 @@ class Keeper(QObject):
             splits=dict(window.store.kept_splits),
             chats=tuple(one for one in window.chat.book.conversations if one.exchanges),
             chat=window.chat.book.place,
+            preferences=window.settings.preferences,
         )
         try:
             save(self._folder, self._kept)

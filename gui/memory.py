@@ -1,4 +1,4 @@
-"""What a window remembers for the next: chats, the model, the split of each model, its place and its appearance.
+"""What a window remembers for the next: chats, the model, the split of each, its place, its appearance, its settings.
 
 One JSON file in the data folder, readable for its owner alone. One that cannot be read is set aside, not lost.
 """
@@ -13,6 +13,7 @@ import msgspec
 from discovery.files import locked, private_folder, read_small, set_aside, write_private
 from gui.arrangement import KeptSplit  # msgspec resolves the annotation when it decodes
 from gui.chat.book import Conversation  # msgspec resolves the annotation when it decodes
+from gui.preferences import Preferences
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,6 +38,7 @@ class Kept(msgspec.Struct, frozen=True):
     chats: tuple[Conversation, ...] = ()
     chat: int = 0
     """Which one was shown."""
+    preferences: Preferences = Preferences()
 
 
 def is_empty(folder: Path) -> bool:

@@ -36,6 +36,7 @@ class Menus:
         bar, chat = window.menuBar(), window.chat
         file = bar.addMenu("&File")
         self.about = self._action(file, "About Pomona", window.show_about, role=_Role.AboutRole)
+        self.settings = self._action(file, "Settings…", window.settings.open, "Ctrl+,", _Role.PreferencesRole)
         self.close = self._action(file, "Close Window", window.close, QKeySequence.StandardKey.Close)
         self.quit = self._action(file, "Quit Pomona", window.close, QKeySequence.StandardKey.Quit, _Role.QuitRole)
         edit = bar.addMenu("&Edit")
@@ -103,6 +104,7 @@ class Menus:
             action.setChecked(choice is window.appearance.choice)
             action.setData(choice.name)
             self._choices.addAction(action)
+        window.appearance.chosen.connect(self._show_appearance)
 
     def sync(self, status: Status, phase: Phase, goal_reason: str | None) -> None:
         """Enable what can be done now, and say of the rest why it cannot."""
@@ -216,6 +218,10 @@ class Menus:
             self._window.showNormal()
         else:
             self._window.showMaximized()
+
+    def _show_appearance(self, chosen: Choice) -> None:
+        for action in self._choices.actions():
+            action.setChecked(action.data() == chosen.name)
 
     def _on_appearance(self) -> None:
         checked = self._choices.checkedAction()

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from discovery.local_network import Verdict
-from gui import samples
+from gui import model_samples, samples
+from gui import model_scenes as of_models
 from gui import session_scenes as of_session
 from gui.formatting import GIB
+from gui.preferences import Preferences
 from gui.session_scenes import demo, macs, settle
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 def welcome(window: Window) -> None:
     """No model is chosen; some are on this machine."""
-    window.models.show_models(samples.model_choices())
+    window.models.show_models(model_samples.catalogue())
     window.show_nodes(samples.macs())
 
 
@@ -150,6 +152,35 @@ def about(window: Window) -> None:
     window.show_about()
 
 
+def settings_general(window: Window) -> None:
+    """Appearance, losses, login."""
+    macs(window)
+    window.settings.open()
+    window.settings.show_sharing(True, "", "")
+
+
+def settings_models(window: Window) -> None:
+    """How new models are arranged and where they are kept."""
+    from pathlib import Path
+
+    from runtime.cluster.model_desk import Keeping
+
+    macs(window)
+    window.settings.open_page("models")
+    folder = Path("/Volumes/Fast Disk/Models for all of us")
+    window.settings.show_keeping(
+        Keeping(folder, False, 640 * GIB, "Pomona's folder, which only you can read", True), ""
+    )
+
+
+def settings_server(window: Window) -> None:
+    """The API of a model that runs, open to the network."""
+    of_session.running(window)
+    window.settings.set_preferences(Preferences(reach="network"))
+    window.settings.open_page("server")
+    window.settings.show_key("pomona-key", "")
+
+
 def small(window: Window) -> None:
     """The smallest window that is promised."""
     over(window)
@@ -191,8 +222,12 @@ SCENES: tuple[Callable[[Window], None], ...] = (
     of_session.clients,
     of_session.logs,
     of_session.logs_enlarged,
+    *of_models.SCENES,
     many,
     about,
     this_mac,
+    settings_general,
+    settings_models,
+    settings_server,
     small,
 )

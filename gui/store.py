@@ -61,6 +61,7 @@ class Store(Arranger):
         self.measured = None
         self._splits_of_nodes.clear()
         kept = self.kept_splits.get(layout.name)
+        self._untouched = kept is None and not self.session.active
         if kept is not None and sum(kept.counts) == len(layout.layer_bytes) and min(kept.counts, default=0) >= 0:
             self.arrangement = replace(self.arrangement, order=kept.order, context_tokens=kept.context_tokens)
             self._splits_of_nodes[kept.order] = Split(kept.counts)
@@ -68,7 +69,7 @@ class Store(Arranger):
 
     def keep_split(self) -> None:
         """Remember the split that is shown, for the next time with the same model and nodes."""
-        if self.layout is not None and self.nodes:
+        if self.layout is not None and self.nodes and not self._untouched:
             kept = KeptSplit(self.ids, self.split.counts, self.arrangement.context_tokens)
             self.kept_splits[self.layout.name] = kept
 
@@ -89,6 +90,7 @@ class Store(Arranger):
     def set_links(self, links: tuple[NodePair, ...]) -> None:
         """What joins the nodes is known, or has changed."""
         self.links = links
+        self._arrange_as_usual()
         self._refresh()
 
     def set_checks(self, checks: Checks) -> None:
@@ -253,6 +255,7 @@ class Store(Arranger):
             self.arrangement = self.arrangement.for_nodes(split, new)
             self._drag_start = None
             self.undo_stack.clear()  # what it holds speaks of other nodes
+            self._arrange_as_usual()
         self._refresh()
 
     def _split_for(self, old: tuple[str, ...], new: tuple[str, ...], layer_count: int) -> Split:
@@ -282,6 +285,7 @@ class Store(Arranger):
     def _adopt_running_plan(self, plan: Plan) -> None:
         """Show what runs, after it became another."""
         self._drag_start = None
+        self._untouched = False
         if self.mode == "pipeline":
             wanted = self.arrangement.of_plan(plan, self.ids)
             if wanted.split != self.split or wanted.order != self.ids:

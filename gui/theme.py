@@ -40,6 +40,8 @@ class Theme:
     bad: QColor
     hues: tuple[QColor, ...]
     """One per node, in order; neighbours are far apart on the colour wheel."""
+    star: QColor
+    """Marks a favourite."""
     keyword: QColor
     string: QColor
     number: QColor
@@ -70,6 +72,7 @@ DARK = Theme(
     warn=QColor("#ffa526"),
     bad=QColor("#ff6259"),
     hues=_colors("#0a7cf5", "#9a63f2", "#3cc8dd", "#e8508f", "#5bd08a", "#5e6bf0", "#e3b341", "#d9774c"),
+    star=QColor("#f0b429"),
     keyword=QColor("#d08bf0"),
     string=QColor("#9fd089"),
     number=QColor("#e0a868"),
@@ -91,6 +94,7 @@ LIGHT = Theme(
     warn=QColor("#9a5200"),
     bad=QColor("#cf1322"),
     hues=_colors("#0071e3", "#8a4fe0", "#0b93ab", "#cf3a77", "#2a9d5c", "#4a57d8", "#b78414", "#b4552b"),
+    star=QColor("#d99000"),
     keyword=QColor("#9b2393"),
     string=QColor("#a3261b"),
     number=QColor("#1c00cf"),
@@ -223,6 +227,11 @@ QComboBox::down-arrow {{ image: none; width: 0; height: 0; }}
 QComboBox QAbstractItemView {{ background: {theme.surface.name()}; color: {theme.text.name()}; border: 0;
     selection-background-color: {accent.name()}; outline: 0; }}
 QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button {{ width: 0; }}
+QLineEdit {{ background: rgba({veil},{rest / 2}); color: {theme.text.name()}; border: 1px solid transparent;
+    border-radius: 6px; padding: 3px 7px; selection-background-color: {accent.name()}; }}
+QLineEdit:focus {{ border-color: {accent.name()}; }}
+QProgressBar {{ background: {theme.track.name()}; border: 0; border-radius: 2px; }}
+QProgressBar::chunk {{ background: {accent.name()}; border-radius: 2px; }}
 QLineEdit#log_words, QWidget#bench_form QLineEdit {{ background: rgba({veil},{rest}); color: {theme.text.name()};
     border: 0; border-radius: 6px; padding: 2px 8px; min-height: 18px;
     selection-background-color: {accent.name()}; }}

@@ -19,19 +19,31 @@ from gui.header import Header
 from gui.logs.pane import LogPane
 from gui.menus import Menus
 from gui.models.chooser import ModelChooser
+from gui.models.desk import ModelsDesk
+from gui.models.pane import ModelsPane
 from gui.models.welcome import Welcome
 from gui.nodes.keeper import TrustKeeper
 from gui.nodes.memory_keeper import MemoryKeeper
 from gui.nodes.nearby import NearbyStrip
 from gui.plots.live import LivePane
 from gui.session import Phase
+from gui.settings.keeper import SettingsKeeper
 from gui.split.editor import SplitEditor
 from gui.split.strip import PlanStrip
 from gui.status import status
 from gui.store import Store
 from gui.widgets.banner import Banner
 from gui.wishes import join_wishes
-from runtime.cluster.messages import Answered, Finished, Rejected, ServerMessage, Statistics, Text, Throughput
+from runtime.cluster.messages import (
+    Answered,
+    Finished,
+    Rejected,
+    ServeRefused,
+    ServerMessage,
+    Statistics,
+    Text,
+    Throughput,
+)
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QCloseEvent
@@ -104,11 +116,15 @@ class Window(QMainWindow):
         self.chat = ChatPane(theme)
         self.deck = Deck(theme)
         self.deck.add("chat", "Chat", self.chat)
+        self.models_pane = ModelsPane(theme)
+        self.deck.add("models", "Models", self.models_pane)
         self.bench = BenchPane(theme)
         self.deck.add("bench", "Benchmark", self.bench)
         self.benching = BenchKeeper(self)
         self.logs = LogPane(theme)
         self.deck.add("log", "Log", self.logs)
+        self.models_desk = ModelsDesk(self)
+        self.settings = SettingsKeeper(self)
         self.comparison = Comparison(self)
         self._lay_out()
         self.live.stages.hues = self.live.memory.hues = self.store.hues
@@ -196,6 +212,8 @@ class Window(QMainWindow):
                 self.live.add_counters(message)
             case Text() | Rejected() | Answered():
                 self.chat.receive(message)
+            case ServeRefused(reason):
+                self.show_trouble(reason)
             case Finished():
                 self.chat.receive(message)
                 self.store.receive(message)
@@ -299,6 +317,7 @@ class Window(QMainWindow):
         event.accept()
         self.trust.close_all()
         self.memory.close()
+        self.settings.close()
         self.closed.emit()
 
     def _on_leave(self) -> None:

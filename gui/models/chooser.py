@@ -1,4 +1,4 @@
-"""Brings the wish for a model out of the window, whichever way it is chosen: page, menu or folder."""
+"""Brings the wish for a model out of the window, whichever way it is chosen: page, menu, pane, folder or file."""
 
 from __future__ import annotations
 
@@ -10,20 +10,24 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFileDialog, QMenu
 
-from gui.models.welcome import facts_words
+from gui.models.view import LOCKED
+from gui.models.words import facts_words, where_words
+from runtime.agent.models.messages import ModelOrder
 
 if TYPE_CHECKING:
-    from gui.window import Window
-    from runtime.agent.models.choices import ModelChoice
+    from collections.abc import Callable
 
-LOCKED = "Stop the model that runs to choose another"
+    from gui.window import Window
+    from runtime.cluster.catalogue import Catalogue
+
+_SHOWN_IN_MENU = 12
 
 
 class ModelChooser(QObject):
-    """Keeps the list of models in the page and in the menu.
+    """Keeps the models in the page and in the menu.
 
     Signals:
-        model_wanted: The folder of a model, or None for the demo's.
+        model_wanted: A :class:`ModelOrder`, the folder or a file of a model, or None for the demo's.
         models_wanted: The list is about to be looked at.
     """
 
@@ -33,7 +37,7 @@ class ModelChooser(QObject):
     def __init__(self, window: Window) -> None:
         super().__init__(window)
         self._window = window
-        self._choices: tuple[ModelChoice, ...] | None = None
+        self._catalogue: Catalogue | None = None
         self._dialog: QFileDialog | None = None
         self._locked = False
         self.menu = QMenu("Choose Model", window)
@@ -41,50 +45,76 @@ class ModelChooser(QObject):
         self.menu.aboutToShow.connect(self.models_wanted)
         window.welcome.chosen.connect(self.choose)
         window.welcome.folder_wanted.connect(self.open_folder)
-        self.show_models(())
+        window.welcome.all_wanted.connect(self.show_all)
+        self._fill()
 
     @Slot(object)
-    def show_models(self, choices: tuple[ModelChoice, ...]) -> None:
-        """The models on this machine are known, or have changed."""
-        if choices == self._choices:
-            return
-        self._choices = choices
-        self._window.welcome.show_models(choices)
+    def show_models(self, catalogue: Catalogue) -> None:
+        """The models in reach are known, or have changed."""
+        if catalogue != self._catalogue:
+            self._catalogue = catalogue
+            self._window.welcome.show_models([one for one in catalogue.listings if one.facts is not None])
+            self._fill()
+
+    def _fill(self) -> None:
         self.menu.clear()
-        for choice in choices:
-            action = self._action(choice.name.replace("&", "&&"), partial(self.choose, choice.folder))
-            action.setToolTip(facts_words(choice))
-        if choices:
+        listings = self._catalogue.listings if self._catalogue is not None else ()
+        for listing in [one for one in listings if one.facts is not None][:_SHOWN_IN_MENU]:
+            order = ModelOrder(listing.name, listing.repository, listing.revision)
+            action = self._action(listing.name.replace("&", "&&"), partial(self.choose, order))
+            if listing.facts is not None:
+                action.setToolTip(f"{facts_words(listing.facts)} · {where_words(listing)}")
+        if listings:
             self.menu.addSeparator()
         self._action("Open a Model Folder…", self.open_folder, "Ctrl+O")
+        self._action("Open a Model File…", self.open_file, "Ctrl+Shift+O")
         self._action("Demo Model", partial(self.choose, None))
         self._allow()
+        self.menu.addSeparator()
+        self._action("All Models and Search…", self.show_all, "Ctrl+Shift+M")
 
     def lock(self, *, locked: bool) -> None:
         """Whether a session keeps its model."""
         if locked != self._locked:
             self._locked = locked
-            self._allow()
+            self._fill()
 
-    def choose(self, folder: Path | None) -> None:
+    def choose(self, wanted: ModelOrder | Path | None) -> None:
         """Want a model."""
         if not self._locked:
-            self.model_wanted.emit(folder)
+            self.model_wanted.emit(wanted)
+
+    def show_all(self) -> None:
+        """Show the pane about models."""
+        self.models_wanted.emit()
+        self._window.show_pane("models")
 
     def open_folder(self) -> None:
         """Look for a folder."""
+        self._open_dialog("Open a Model Folder", "model_folder_dialog", QFileDialog.FileMode.Directory)
+
+    def open_file(self) -> None:
+        """Look for a file of a model, whose folder then opens."""
+        self._open_dialog("Open a Model File", "model_file_dialog", QFileDialog.FileMode.ExistingFile)
+
+    def _open_dialog(self, title: str, name: str, mode: QFileDialog.FileMode) -> None:
         if self._locked or self._dialog is not None:
             return
-        dialog = QFileDialog(self._window, "Open a Model Folder")
-        dialog.setObjectName("model_folder_dialog")
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog = QFileDialog(self._window, title)
+        dialog.setObjectName(name)
+        dialog.setFileMode(mode)
+        if mode is QFileDialog.FileMode.Directory:
+            dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        else:
+            dialog.setNameFilters(
+                ["Files of a model (config.json tokenizer.json *.safetensors *.json)", "All files (*)"]
+            )
         dialog.fileSelected.connect(self._on_folder)
         dialog.finished.connect(self._on_closed)
         self._dialog = dialog
         dialog.open()
 
-    def _action(self, text: str, does: partial[None] | object, key: str = "") -> QAction:
+    def _action(self, text: str, does: Callable[[], object], key: str = "") -> QAction:
         action = QAction(text, self.menu)
         action.setMenuRole(QAction.MenuRole.NoRole)
         action.setShortcut(key)

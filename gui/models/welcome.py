@@ -1,51 +1,50 @@
-"""The page of a window without a model: those on this machine, a folder, or the demo's."""
+"""The page of a window without a model: those in reach, a folder, or the demo's."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
-from gui.formatting import bytes_words, count_words
+from gui.icons import pixmap
+from gui.models.words import short_facts_words
 from gui.theme import faded, sized_font
 from gui.widgets.labels import label, set_ink
+from runtime.agent.models.messages import ModelOrder
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from PySide6.QtGui import QPaintEvent
 
     from gui.theme import Theme
-    from runtime.agent.models.choices import ModelChoice
+    from runtime.cluster.catalogue import Listing
 
 SHOWN_MODELS = 5
 _WIDTH = 560
 _ROW_HEIGHT = 46
+_STAR = 14
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _QUESTION = "Which model do you want to run?"
 _HINT = "Its layers are shared out over your Macs. Nothing is loaded before you press Start."
 
 
-def facts_words(choice: ModelChoice) -> str:
-    """``30 layers · 115 MB · 4 bits``; of a model that is here in parts, how many of its layers are."""
-    layers = count_words(choice.layer_count, "layer")
-    if choice.layers_held < choice.layer_count:
-        layers = f"{choice.layers_held} of {layers} here"
-    return f"{layers} · {bytes_words(choice.disk_bytes)} · {choice.quantization}"
-
-
 class Welcome(QWidget):
     """Asks for a model.
 
     Signals:
-        chosen: The folder of a model, or None for the demo's.
+        chosen: A :class:`ModelOrder`, or None for the demo's model.
         folder_wanted: The person wants to look for a folder.
+        all_wanted: The person wants to see all models, or to search.
     """
 
     chosen = Signal(object)
     folder_wanted = Signal()
+    all_wanted = Signal()
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -66,8 +65,13 @@ class Welcome(QWidget):
         self.demo.setObjectName("welcome_demo")
         self.demo.setToolTip("SmolLM2-135M-Instruct, 110 MB, which came with Pomona")
         self.demo.clicked.connect(partial(self.chosen.emit, None))
+        self.all = QPushButton("All Models and Search…")
+        self.all.setObjectName("welcome_all")
+        self.all.setToolTip("Every model on your nodes, and those on the Hugging Face hub")
+        self.all.clicked.connect(self.all_wanted)
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
+        buttons.addWidget(self.all)
         buttons.addWidget(self.folder)
         buttons.addWidget(self.demo)
         buttons.addStretch(1)
@@ -92,15 +96,16 @@ class Welcome(QWidget):
         self.show_reading("")
         self.set_theme(theme)
 
-    def show_models(self, choices: tuple[ModelChoice, ...]) -> None:
-        """List the models on this machine."""
+    def show_models(self, listings: Sequence[Listing]) -> None:
+        """List the first of the models in reach."""
         for row in self.rows:
             row.hide()
             row.deleteLater()
         self.rows = []
-        for choice in choices[:SHOWN_MODELS]:
-            row = ModelRow(choice, self._theme)
-            row.clicked.connect(partial(self.chosen.emit, choice.folder))
+        for listing in listings[:SHOWN_MODELS]:
+            row = ModelRow(listing, self._theme)
+            order = ModelOrder(listing.name, listing.repository, listing.revision)
+            row.clicked.connect(partial(self.chosen.emit, order))
             self._rows.addWidget(row)
             self.rows.append(row)
 
@@ -120,13 +125,15 @@ class Welcome(QWidget):
 class ModelRow(QPushButton):
     """One model: its name on the left, what it is made of on the right."""
 
-    def __init__(self, choice: ModelChoice, theme: Theme) -> None:
-        super().__init__(choice.name)
+    def __init__(self, listing: Listing, theme: Theme) -> None:
+        super().__init__(listing.name)
         self._theme = theme
-        self._facts = facts_words(choice)
-        self.setObjectName(f"model_{choice.name}")
-        self.setAccessibleName(f"{choice.name}, {self._facts}")
-        self.setToolTip(str(choice.folder))
+        self._facts = short_facts_words(listing)
+        self._is_favourite = listing.is_favourite
+        self.setObjectName(f"model_{listing.name}")
+        star = ", a favourite" if listing.is_favourite else ""
+        self.setAccessibleName(f"{listing.name}{star}, {self._facts}")
+        self.setToolTip(listing.full_name)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
@@ -156,5 +163,11 @@ class ModelRow(QPushButton):
         room = inner.width() - QFontMetricsF(small).horizontalAdvance(self._facts) - 16
         painter.setFont(strong)
         painter.setPen(theme.text if self.isEnabled() else faded(theme.text, 0.5))
+        if self._is_favourite:
+            painter.drawPixmap(
+                inner.topLeft() + QPointF(0, (inner.height() - _STAR) / 2), pixmap("starred", theme.star, _STAR)
+            )
+            inner.adjust(_STAR + 8, 0, 0, 0)
+            room -= _STAR + 8
         name = QFontMetricsF(strong).elidedText(self.text(), Qt.TextElideMode.ElideMiddle, max(room, 40))
         painter.drawText(inner, _LEFT, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gui.samples.models import LARGE_MODEL, SMALL_MODEL, model_choices, of_layers
+from gui.samples.models import LARGE_MODEL, SMALL_MODEL, of_layers
 from gui.samples.nodes import (
     MAC_VERSIONS,
     capped_macs,
@@ -27,7 +27,6 @@ __all__ = [
     "loading",
     "macs",
     "many_nodes",
-    "model_choices",
     "near",
     "node",
     "of_layers",

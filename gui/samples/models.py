@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 
 from gui.formatting import GIB, MIB
-from runtime.agent.models.choices import ModelChoice
 from runtime.models.cache_layout import LayerCache
 from runtime.models.layer_figures import ModelFigures
 from runtime.models.layout import ModelLayout
@@ -65,15 +62,6 @@ LARGE_MODEL = ModelLayout(
     layer_active_bytes=(int(1.4 * GIB),) * 3 + (int(0.4 * GIB),) * 58,
     figures=ModelFigures((LayerCache("latent", 1152),) * 61, 14336, 0.5625, "4-bit", 8 / 256),
 )
-
-
-def model_choices() -> tuple[ModelChoice, ...]:
-    """Models on this machine, one of them in parts."""
-    return (
-        ModelChoice("DeepSeek-V3-4bit", Path("models/deepseek"), 61, 19, 103 * GIB, "4 bits"),
-        ModelChoice("Qwen3-30B-A3B-Instruct-2507-MLX-4bit", Path("models/qwen"), 48, 48, 16 * GIB, "4 bits"),
-        ModelChoice("SmolLM2-135M-Instruct", Path("models/smol"), 30, 30, 257 * MIB, "float16"),
-    )
 
 
 def of_layers(count: int, layer_bytes: int) -> ModelLayout:

@@ -22,6 +22,7 @@ from runtime.agent.access import Route
 from runtime.agent.calibration import measure_once
 from runtime.agent.memory_messages import CAP_PATH, MemoryCapOrder
 from runtime.agent.trust_routes import read_body
+from runtime.models.models_folder import models_folder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -103,7 +104,7 @@ class AgentNode:
             self._name,
             self._budget_bytes,
             self._monitor.latest(),
-            models_folder=self._folder / "models",
+            models_folder=models_folder(self._folder),
             known=known,
         )
 

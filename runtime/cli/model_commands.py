@@ -60,6 +60,10 @@ def add_model_commands(commands: Commands) -> None:
 
     token = its.add_parser("token", help="keep the hub's token for gated models, read from standard input")
     token.set_defaults(run=_token)
+
+    folder = its.add_parser("folder", help="where models are kept, and another place for those that come from now on")
+    folder.add_argument("folder", nargs="?", default="", metavar="FOLDER", help="such as one on another disk; or usual")
+    folder.set_defaults(run=_folder)
     for parser in (layout, fetch, remove):
         parser.add_argument("--revision", default="", metavar="COMMIT", help="the newest without it")
 
@@ -111,3 +115,9 @@ def _token(_options: argparse.Namespace) -> int:
     from runtime.cli.models import run_token
 
     return run_token(sys.stdin.readline())
+
+
+def _folder(options: argparse.Namespace) -> int:
+    from runtime.cli.models import run_folder
+
+    return run_folder(options.folder)

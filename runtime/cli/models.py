@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from itertools import repeat
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from discovery.home import Home
     from runtime.models.manifest import Manifest
 
+USUAL = "usual"
 _GB = 1e9
 _NEUTRAL_DTYPES = {"U32", "U8", "I32"}
 
@@ -119,6 +121,16 @@ def run_token(token: str) -> int:
     """Keep the hub's token, or forget it if it is empty."""
     ModelDesk(data_folder()).keep_token(token)
     _out("The token is kept for you alone." if token.strip() else "The token is forgotten.")
+    return 0
+
+
+def run_folder(folder: str) -> int:
+    """Say where models are kept; with a folder, or ``usual``, keep those that come from now on there."""
+    desk = ModelDesk(data_folder())
+    if folder:
+        desk.choose_folder(None if folder == USUAL else Path(folder))
+    now = desk.keeping()
+    _out(f"Models are kept in {now.folder} ({now.disk_free_bytes / _GB:.1f} GB free).")
     return 0
 
 

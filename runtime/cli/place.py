@@ -18,6 +18,7 @@ from runtime.cluster.link_survey import measured_links
 from runtime.cluster.model_names import DEMO, session_folder
 from runtime.errors import PomonaError
 from runtime.models.demo import cache_folder, demo_model_folder
+from runtime.models.folder_names import folder_of
 from runtime.models.manifest import MANIFEST_NAME
 from runtime.models.planning_layout import read_planning_layout
 from runtime.planning.from_resources import plan_nodes
@@ -105,8 +106,8 @@ async def _folder(name: str, nodes: Sequence[KnownNode] = ()) -> Path:
     """The model's; this machine's home is not needed for the demo or a folder, and not made for them."""
     if name == DEMO:
         return await asyncio.to_thread(demo_model_folder, lambda: note("Preparing the demo model; this happens once."))
-    if await asyncio.to_thread(Path(name).is_dir):
-        return await asyncio.to_thread(Path(name).absolute)
+    if await asyncio.to_thread(Path(name).exists):
+        return await asyncio.to_thread(folder_of(Path(name)).absolute)
     return await session_folder(open_home(data_folder()), name, nodes=nodes)
 
 

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from runtime.cli.arguments import add_hops, add_mode, counts, names, natural, port, positive, split, temperature
-from runtime.server.options import DEFAULT_API_PORT, WAITING_LIMIT, ApiOptions
+from runtime.server.options import DEFAULT_API_PORT, EVERYWHERE, LOOPBACK, WAITING_LIMIT, ApiOptions
 
 if TYPE_CHECKING:
     import argparse
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from runtime.cli.place import PlaceOptions
 
 KEY_VARIABLE = "POMONA_API_KEY"
-_LOOPBACK, _EVERYWHERE = "127.0.0.1", "0.0.0.0"  # noqa: S104  what --listen network means
 
 
 def add_session_commands(commands: Commands) -> None:
@@ -158,9 +157,9 @@ def _serve(options: argparse.Namespace) -> int:
     from runtime.cli.serve import ServeOptions, run_serve
     from runtime.server.keys import own_api_key
 
-    host = {"loopback": _LOOPBACK, "network": _EVERYWHERE}.get(options.listen, options.listen)
+    host = {"loopback": LOOPBACK, "network": EVERYWHERE}.get(options.listen, options.listen)
     key = options.api_key
-    if not key and host != _LOOPBACK:
+    if not key and host != LOOPBACK:
         key = own_api_key(data_folder())
     api = ApiOptions(host, options.port, api_key=key, waiting_limit=options.waiting)
     return run_serve(ServeOptions(_place(options), api, options.hops))

@@ -10,11 +10,13 @@ import msgspec
 
 from runtime.agent.models.inventory import held_models
 from runtime.cluster.model_names import own_library
+from runtime.models.models_folder import chosen_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from discovery.home import Home
+    from runtime.agent.models.library import Library
     from runtime.agent.models.messages import HeldModel
     from runtime.cluster.model_lists import NodeModels
 
@@ -78,10 +80,11 @@ class Catalogue:
     places: tuple[ModelPlace, ...] = ()
 
 
-def own_place(home: Home, name: str = THIS_MACHINE) -> ModelPlace:
-    """What this machine has, whether or not its agent runs."""
-    free = shutil.disk_usage(home.folder).free
-    return ModelPlace(name, home.identity.node_id, tuple(held_models(own_library(home))), free)
+def own_place(home: Home, name: str = THIS_MACHINE, library: Library | None = None) -> ModelPlace:
+    """What this machine has, whether or not its agent runs; ``library`` may know of more folders."""
+    folder = chosen_folder(home.folder) or home.folder
+    free = shutil.disk_usage(folder).free if folder.is_dir() else None
+    return ModelPlace(name, home.identity.node_id, tuple(held_models(library or own_library(home))), free)
 
 
 def place_of(found: NodeModels) -> ModelPlace:

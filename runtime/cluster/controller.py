@@ -32,6 +32,8 @@ from runtime.cluster.messages import (
     Opened,
     Rebalance,
     Resplit,
+    Serve,
+    ServeRefused,
     ServerMessage,
     Serving,
     Stop,
@@ -46,6 +48,7 @@ from runtime.server.application import ApiServer
 
 if TYPE_CHECKING:
     from runtime.models.layout import ModelLayout
+    from runtime.server.options import ApiOptions
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +113,6 @@ class _Controller:
         self._transcript = Transcript()
         self._clients: dict[web.WebSocketResponse, asyncio.Queue[ServerMessage | None]] = {}
         self._runner: web.AppRunner | None = None
-        self._api_key = request.api.api_key if request.api else ""
         self._api = ApiServer(self.session, request.api) if request.api else None
 
     async def listen(self) -> int:
@@ -170,7 +172,7 @@ class _Controller:
         """Where the API is, which is known from the start and stays."""
         if self._api is None:
             return []
-        return [Serving(self._api.address, self.session.model_names[0], self._api_key)]
+        return [Serving(self._api.address, self.session.model_names[0], self._api.options.api_key)]
 
     async def _obey(self, socket: web.WebSocketResponse, text: str) -> None:
         try:
@@ -188,8 +190,26 @@ class _Controller:
                 self.session.resplit(message)
             case Rebalance():
                 await self.session.rebalance()
+            case Serve(options):
+                await self._serve_as(options)
             case Stop():
                 self.session.stop()
+
+    async def _serve_as(self, options: ApiOptions) -> None:
+        """Open the API elsewhere or for others; if that cannot be, it is opened as it was."""
+        before, self._api = self._api, ApiServer(self.session, options)
+        if before is not None:
+            await before.close()
+        try:
+            await self._api.open()
+        except PomonaError as error:
+            self._publish(ServeRefused(str(error)))
+            await self._api.close()
+            self._api = ApiServer(self.session, before.options) if before is not None else None
+            if self._api is not None:
+                await self._api.open()
+        for message in self._serving():
+            self._publish(message)
 
 
 async def _send(socket: web.WebSocketResponse, unread: asyncio.Queue[ServerMessage | None]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runtime.agent.folder import open_home
@@ -15,9 +17,9 @@ from runtime.cluster.model_names import find_model, own_library, session_folder
 from runtime.cluster.model_shares import wanted_by
 from runtime.errors import PomonaError
 from runtime.models.favourites import Favourites
-from runtime.models.hub.client import HubClient, keep_token, read_token
+from runtime.models.hub.client import TOKEN_FILE, HubClient, keep_token, read_token, token_source
 from runtime.models.hub.repository import search_hub
-from runtime.models.manifest import manifest_of
+from runtime.models.models_folder import choose_folder, chosen_folder, models_folder
 from runtime.models.parts import model_parts
 
 if TYPE_CHECKING:
@@ -36,12 +38,27 @@ _FORGET_PAUSE_SECONDS = 0.2
 """A node that was told to stop fetching needs a moment to let go of the model."""
 
 
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """How models are kept on this machine."""
+
+    folder: Path
+    """Where new ones go."""
+    is_usual: bool
+    disk_free_bytes: int
+    token_source: str
+    """Where the hub's token is from; empty without one."""
+    token_is_ours: bool
+    """Whether Pomona keeps one, which can be forgotten."""
+
+
 class ModelDesk:
     """The models of one person. Whatever fails raises :class:`PomonaError` with a sentence."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._home = open_home(folder)
+        self._library = own_library(self._home)
 
     @property
     def node_id(self) -> str:
@@ -50,7 +67,7 @@ class ModelDesk:
 
     async def here(self, name: str) -> ModelPlace:
         """What this machine has, which is called ``name``."""
-        return await asyncio.to_thread(own_place, self._home, name)
+        return await asyncio.to_thread(own_place, self._home, name, self._library)
 
     async def on_node(self, node: KnownNode) -> ModelPlace:
         """What a node has; if it does not say, why."""
@@ -76,16 +93,16 @@ class ModelDesk:
 
     async def describe(self, name: str, nodes: Sequence[KnownNode]) -> HeldModel:
         """What a model is made of, wherever it is; of one on the hub kilobytes are read."""
-        found = await find_model(self._home, name, nodes=nodes)
+        found = await find_model(self._home, name, nodes=nodes, library=self._library)
         return await asyncio.to_thread(described, found.manifest)
 
     async def folder(self, order: ModelOrder, nodes: Sequence[KnownNode]) -> Path:
         """From where it can be run: what is not here of it are weights, which go to the nodes."""
-        return await session_folder(self._home, order.repository or order.name, order.revision, nodes)
+        return await session_folder(self._home, order.repository or order.name, order.revision, nodes, self._library)
 
     async def order_of(self, folder: Path) -> ModelOrder:
-        """Which model is in a folder."""
-        manifest = await asyncio.to_thread(manifest_of, folder)
+        """Which model is in a folder, which from now on is among those of this machine wherever it lies."""
+        manifest = await asyncio.to_thread(self._library.add_folder, folder)
         return ModelOrder(manifest.name, manifest.repository, manifest.revision)
 
     async def remove(self, order: ModelOrder, node: KnownNode | None = None) -> int:
@@ -98,7 +115,7 @@ class ModelDesk:
         return await asyncio.to_thread(self._remove_here, order)
 
     def _remove_here(self, order: ModelOrder) -> int:
-        store, name = own_library(self._home).store, order.repository or order.name
+        store, name = self._library.store, order.repository or order.name
         stored = store.find(name, order.revision)
         if stored is None:
             raise PomonaError(f"{name} is not in Pomona's store on this machine; `pomona models` lists what is.")
@@ -109,7 +126,7 @@ class ModelDesk:
     ) -> None:
         """Have a node keep all of a model. Cancelling it pauses; what has come stays."""
         name = order.repository or order.name
-        found = await find_model(self._home, name, order.revision, in_reach)
+        found = await find_model(self._home, name, order.revision, in_reach, self._library)
         parts = await asyncio.to_thread(model_parts, found.manifest)
         wanted = {node.resources.node_id: sorted(parts)}
         await NodesFetch(self._home, found, parts, wanted, in_reach, on_fetch, with_text=True).run()
@@ -139,3 +156,19 @@ class ModelDesk:
     def keep_token(self, token: str) -> None:
         """Keep the hub's token for this person alone, or forget it if it is empty."""
         keep_token(self._folder, token.strip())
+
+    def keeping(self) -> Keeping:
+        """How models are kept on this machine now."""
+        folder = models_folder(self._folder)
+        there = next((path for path in (folder, *folder.parents) if path.is_dir()), self._folder)
+        return Keeping(
+            folder,
+            chosen_folder(self._folder) is None,
+            shutil.disk_usage(there).free,
+            token_source(self._folder),
+            (self._folder / TOKEN_FILE).is_file(),
+        )
+
+    def choose_folder(self, folder: Path | None) -> None:
+        """Keep models that come from now on there, None for the usual place."""
+        choose_folder(self._folder, folder)

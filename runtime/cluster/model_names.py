@@ -14,11 +14,12 @@ from runtime.cluster.model_lists import ask_held, models_on
 from runtime.errors import PomonaError
 from runtime.models.demo import demo_model_folder
 from runtime.models.fetch.transfer import Transfer
+from runtime.models.folder_names import folder_of
 from runtime.models.hub.client import HubClient, read_token
 from runtime.models.hub.repository import hub_manifest
 from runtime.models.hub.source import HubSource
 from runtime.models.manifest import Manifest, manifest_of
-from runtime.models.store import ModelStore
+from runtime.models.models_folder import HomeStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,18 +47,21 @@ class _Holder(NamedTuple):
 
 def own_library(home: Home) -> Library:
     """The models of this machine, as its agent knows them too."""
-    return Library(ModelStore(home.folder / "models"), hub_cache_folder())
+    return Library(HomeStore(home.folder), hub_cache_folder())
 
 
-async def find_model(home: Home, name: str, revision: str = "", nodes: Sequence[KnownNode] = ()) -> NamedModel:
-    """The model called ``name``: ``demo``, a folder, or a name here, on one of ``nodes``, or on the hub.
+async def find_model(
+    home: Home, name: str, revision: str = "", nodes: Sequence[KnownNode] = (), library: Library | None = None
+) -> NamedModel:
+    """The model called ``name``: ``demo``, a folder or a file in it, a name here, on one of ``nodes`` or on the hub.
 
-    Whatever is nearest counts, so a model that the nodes have needs no internet. Raises :class:`PomonaError`.
+    Whatever is nearest counts, so a model that the nodes have needs no internet. ``library`` may know of more folders
+    than the machine's own. Raises :class:`PomonaError`.
     """
-    if name == DEMO or await asyncio.to_thread(Path(name).is_dir):
-        folder = await asyncio.to_thread(lambda: demo_model_folder() if name == DEMO else Path(name).absolute())
+    if name == DEMO or await asyncio.to_thread(Path(name).exists):
+        folder = await asyncio.to_thread(demo_model_folder if name == DEMO else folder_of(Path(name)).absolute)
         return NamedModel(await asyncio.to_thread(manifest_of, folder), folder)
-    copies = await asyncio.to_thread(own_library(home).copies, name, revision)
+    copies = await asyncio.to_thread((library or own_library(home)).copies, name, revision)
     if copies:
         whole = next((copy for copy in copies if copy.stored is None), None)
         return NamedModel((whole or copies[0]).manifest, whole.folder if whole else None)
@@ -67,17 +71,19 @@ async def find_model(home: Home, name: str, revision: str = "", nodes: Sequence[
         return NamedModel(await hub_manifest(hub, name, revision or "main"))
 
 
-async def session_folder(home: Home, name: str, revision: str = "", nodes: Sequence[KnownNode] = ()) -> Path:
+async def session_folder(
+    home: Home, name: str, revision: str = "", nodes: Sequence[KnownNode] = (), library: Library | None = None
+) -> Path:
     """The folder from which a controller runs the model called ``name``.
 
     A full copy on this machine, or a folder of its store with the manifest and the tokenizer, which are fetched if they
     are not there; the weights go to the nodes that need them when the session starts. Raises :class:`PomonaError`.
     """
-    found = await find_model(home, name, revision, nodes)
+    found = await find_model(home, name, revision, nodes, library)
     if found.folder is not None:
         return found.folder
     manifest = found.manifest
-    model = ModelStore(home.folder / "models").open(manifest)
+    model = HomeStore(home.folder).open(manifest)
     if all(model.has_small(file.name) for file in manifest.small_files):
         return model.folder
     async with AsyncExitStack() as stack:

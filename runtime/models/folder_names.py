@@ -1,14 +1,29 @@
-"""What a model folder's name tells; the Hugging Face cache has ``models--owner--name/snapshots/commit``."""
+"""Which folder a person means, and what its name tells; the hub's cache: ``models--owner--name/snapshots/commit``."""
 
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatch
 from typing import TYPE_CHECKING
+
+from runtime.errors import PomonaError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+_FILES = ("config.json", "*.safetensors", "*.safetensors.index.json", "tokenizer.json")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+def folder_of(path: Path) -> Path:
+    """The model folder that a person means by itself or by one of its files. Raises :class:`PomonaError`."""
+    if not path.is_file():
+        return path
+    if path.suffix == ".gguf":
+        raise PomonaError(f"{path.name} is in GGUF format; choose a version of the model in MLX or safetensors format.")
+    if not any(fnmatch(path.name, pattern) for pattern in _FILES):
+        raise PomonaError(f"{path.name} is no model; choose its folder, its config.json or a .safetensors file of it.")
+    return path.parent
 
 
 def model_name(folder: Path) -> str:

@@ -29,7 +29,7 @@ from runtime.models.part_files import FullFolder, SplitFolder
 from runtime.models.parts import model_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from runtime.models.parts import Part
@@ -133,9 +133,20 @@ class ModelStore:
     def __init__(self, root: Path) -> None:
         self.root = root
 
+    @property
+    def roots(self) -> Sequence[Path]:
+        """Every folder in which models of the store are."""
+        return (self.root,)
+
+    def writable_root(self) -> Path:
+        """Where new ones go. Raises :class:`PomonaError` if nothing can be kept there."""
+        return self.root
+
     def open(self, manifest: Manifest) -> StoredModel:
         """The model's folder, made if it is not there."""
-        folder = self._folder(manifest)
+        name = _folder_name(manifest)
+        known = next((root / name for root in self.roots if (root / name / MANIFEST_NAME).is_file()), None)
+        folder = known or self.writable_root() / name
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if not (folder / MANIFEST_NAME).is_file():
@@ -144,7 +155,7 @@ class ModelStore:
             if not config.is_file():
                 _write(config, manifest.config.encode())
         except OSError as error:
-            raise PomonaError(f"The models' folder {self.root} cannot be written ({error.strerror}).") from error
+            raise PomonaError(f"The models' folder {folder.parent} cannot be written ({error.strerror}).") from error
         return StoredModel(folder, manifest)
 
     def find(self, name: str, revision: str = "") -> StoredModel | None:
@@ -158,7 +169,7 @@ class ModelStore:
     def all(self) -> list[StoredModel]:
         """Every model, newest first. A folder whose manifest cannot be read is none."""
         found: list[tuple[float, StoredModel]] = []
-        for path in self.root.glob(f"*/{MANIFEST_NAME}"):
+        for path in (path for root in self.roots for path in root.glob(f"*/{MANIFEST_NAME}")):
             with contextlib.suppress(OSError, PomonaError):
                 model = StoredModel(path.parent, stored_manifest(path.parent))
                 found.append((path.stat().st_mtime, model))
@@ -187,9 +198,10 @@ class ModelStore:
         if not model.held(model.parts().values()):
             self.remove(model)
 
-    def _folder(self, manifest: Manifest) -> Path:
-        name = _ODD.sub("-", (manifest.repository or manifest.name).replace("/", "--")).strip(".")[:80]
-        return self.root / f"{name or 'model'}@{manifest.revision[:_REVISION_LETTERS]}"
+
+def _folder_name(manifest: Manifest) -> str:
+    name = _ODD.sub("-", (manifest.repository or manifest.name).replace("/", "--")).strip(".")[:80]
+    return f"{name or 'model'}@{manifest.revision[:_REVISION_LETTERS]}"
 
 
 def split_folder(store: ModelStore, manifest: Manifest, folder: Path, names: Iterable[str]) -> StoredModel:

@@ -38,7 +38,7 @@ class ApiServer:
     """Listens from :meth:`open` to :meth:`close`, also while the model is still being loaded."""
 
     def __init__(self, session: Served, options: ApiOptions) -> None:
-        self._options = options
+        self.options = options
         self._model = Model(session, options)
         self._runner: web.AppRunner | None = None
         self.port = 0
@@ -46,14 +46,14 @@ class ApiServer:
     @property
     def address(self) -> str:
         """Where clients find it: the base of the API's addresses."""
-        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self._options.host, self._options.host)  # noqa: S104  names, not a place to listen
+        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.options.host, self.options.host)  # noqa: S104  names, not a place to listen
         host = f"[{host}]" if ":" in host and not host.startswith("[") else host
         return f"http://{host}:{self.port}/v1"
 
     async def open(self) -> None:
         """Listen. Raises :class:`PomonaError` if the port is taken, or open to others without a key."""
-        if not self._options.api_key and not _is_loopback(self._options.host):
-            raise PomonaError(f"Listening on {self._options.host} needs an API key, because others can reach it there.")
+        if not self.options.api_key and not _is_loopback(self.options.host):
+            raise PomonaError(f"Listening on {self.options.host} needs an API key, because others can reach it there.")
         application = web.Application(middlewares=[self._guard], client_max_size=BODY_LIMIT_BYTES)
         router = application.router
         router.add_post(chat.PATH, ChatCompletions(self._model).handle)
@@ -81,11 +81,11 @@ class ApiServer:
 
     async def _listen(self) -> None:
         assert self._runner is not None  # open made it
-        host, port = self._options.host, self._options.port
+        host, port = self.options.host, self.options.port
         try:
             await web.TCPSite(self._runner, host, port).start()
         except OSError as error:
-            if error.errno == errno.EADDRINUSE and self._options.or_any_port:
+            if error.errno == errno.EADDRINUSE and self.options.or_any_port:
                 log.warning("port %s is taken; another one is used", port)
                 await web.TCPSite(self._runner, host, 0).start()
                 return
@@ -116,7 +116,7 @@ class ApiServer:
 
     def _check_caller(self, request: web.Request) -> None:
         """Raises :class:`ApiError` for callers without the key, and for web pages of elsewhere where there is none."""
-        key = self._options.api_key
+        key = self.options.api_key
         if key:
             given = request.headers.get("Authorization", "").removeprefix("Bearer ") or request.headers.get(
                 "x-api-key", ""

@@ -29,3 +29,14 @@ def own_api_key(folder: Path) -> str:
     if not key:
         raise PomonaError(f"The API key in {path} is empty; delete the file, and another one is made.")
     return key
+
+
+def renew_api_key(folder: Path) -> str:
+    """Make another key; clients that show the one before are refused. Raises :class:`PomonaError`."""
+    try:
+        private_folder(folder)
+        with locked(folder):
+            (folder / KEY_FILE).unlink(missing_ok=True)
+    except OSError as error:
+        raise PomonaError(f"The API key cannot be changed in {folder} ({error.strerror}).") from error
+    return own_api_key(folder)

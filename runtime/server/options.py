@@ -23,3 +23,6 @@ class ApiOptions(msgspec.Struct, frozen=True):
     api_key: str = ""
     """Without one everybody who reaches the port may ask; then it has to be the loopback's."""
     waiting_limit: Annotated[int, Meta(ge=1)] = WAITING_LIMIT
+
+
+LOOPBACK, EVERYWHERE = "127.0.0.1", "0.0.0.0"  # noqa: S104  what listening on the network means

@@ -1,17 +1,32 @@
 """A session that says what a test tells it to, behind the real bridge and its real thread."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from discovery.local_network import Verdict
-from gui import pane_samples, samples
+from gui import model_samples, pane_samples, samples
 from gui.app import connect
 from gui.bridge import Bridge
 from gui.services import Services
+from runtime.agent.models.messages import FetchProgress, ModelOrder
 from runtime.agent.trust_messages import ShownCode
-from runtime.cluster.messages import Cancel, Chat, ClientMessage, Ended, Finished, Resplit, ServerMessage, Text
+from runtime.cluster.catalogue import ModelPlace
+from runtime.cluster.messages import (
+    Cancel,
+    Chat,
+    ClientMessage,
+    Ended,
+    Finished,
+    Resplit,
+    Serve,
+    ServerMessage,
+    Serving,
+    Text,
+)
+from runtime.cluster.model_desk import Keeping
 from runtime.errors import PomonaError
 
 
@@ -48,6 +63,8 @@ class ScriptedSession:
             case Resplit():
                 self.plan = message.plan
                 self.say(samples.ready(message.plan))
+            case Serve():
+                self.say(Serving("http://192.0.2.1:8080/v1", "a-model", message.options.api_key))
             case _:
                 raise AssertionError(message)
 
@@ -119,6 +136,96 @@ class ScriptedMachine:
         self.on = on
 
 
+class ScriptedModels:
+    """Three models on four Macs, and a hub; fetches go on until they are let go, or fail."""
+
+    node_id = "studio-ultra"
+
+    def __init__(self):
+        self.places = {place.node_id: place for place in model_samples.places()}
+        self.marked = ["mlx-community/DeepSeek-V3-4bit"]
+        self.wishes: list[object] = []
+        self.found = model_samples.found()
+        self.trouble: str | None = None
+        self.done = threading.Event()
+        self.kept_in: Path | None = None
+        self.token = ""
+        self.revision = ""
+
+    async def here(self, name):
+        return self.places[self.node_id]
+
+    async def on_node(self, node):
+        return self.places.get(
+            node.resources.node_id, ModelPlace(node.resources.name, node.resources.node_id, (), None)
+        )
+
+    def favourites(self):
+        return tuple(self.marked)
+
+    def mark(self, name, *, on):
+        self.marked = [*self.marked, name] if on else [one for one in self.marked if one != name]
+
+    async def search(self, words):
+        self.wishes.append(("search", words))
+        if self.trouble is not None:
+            raise PomonaError(self.trouble)
+        return self.found
+
+    async def describe(self, name, nodes):
+        if self.trouble is not None:
+            raise PomonaError(self.trouble)
+        return model_samples.held(name.rpartition("/")[2], name.partition("/")[0], 48, 0, 2**34)
+
+    async def folder(self, order, nodes):
+        self.wishes.append(("folder", order.repository or order.name))
+        return Path(order.name)
+
+    async def order_of(self, folder):
+        return ModelOrder(folder.name, "", self.revision)
+
+    async def remove(self, order, node):
+        self.wishes.append(("remove", order.name, node.resources.name if node is not None else None))
+        if self.trouble is not None:
+            raise PomonaError(self.trouble)
+        node_id = node.resources.node_id if node is not None else self.node_id
+        place = self.places[node_id]
+        left = tuple(one for one in place.models if one.name != order.name)
+        self.places[node_id] = place._replace(models=left)
+        return 1
+
+    async def fetch_full(self, order, node, in_reach, on_fetch):
+        self.wishes.append(("full", order.name, node.resources.name))
+        await self._fetch([node], on_fetch)
+
+    async def fetch_plan(self, folder, plan, in_reach, on_fetch):
+        self.wishes.append(("plan", folder.name, [stage.layer_count for stage in plan.stages]))
+        await self._fetch(in_reach, on_fetch)
+
+    async def _fetch(self, nodes, on_fetch):
+        for node in nodes:
+            on_fetch(node, f"{node.resources.name}: has 0 of 30 layers; 1.0 GB from the hub", None)
+            on_fetch(node, "", FetchProgress(2**29, 2**30, 2.0**28, 2.0, {}))
+        if self.trouble is not None:
+            raise PomonaError(self.trouble)
+        while not self.done.is_set():  # noqa: ASYNC110  the test's thread sets it
+            await asyncio.sleep(0.01)
+
+    async def forget_unfinished(self, order, nodes):
+        self.wishes.append(("forget", order.name, [node.resources.name for node in nodes]))
+
+    def keeping(self):
+        return Keeping(self.kept_in or Path("/data/models"), self.kept_in is None, 2**38, self.token, bool(self.token))
+
+    def keep_token(self, token):
+        self.token = token
+
+    def choose_folder(self, folder):
+        if self.trouble is not None:
+            raise PomonaError(self.trouble)
+        self.kept_in = folder
+
+
 class ScriptedServices:
     """Hands out scripted nodes and sessions, and remembers them."""
 
@@ -135,7 +242,8 @@ class ScriptedServices:
         self.running = None
         self.links = ()
         self.attached = None  # the session that an earlier window started
-        self.models = samples.model_choices()
+        self.models = ScriptedModels()
+        self.preferences = None  # those with which the last session was started
         self.known_checks = {}
         self.known_reads = 0
         self.checked = []
@@ -160,7 +268,7 @@ class ScriptedServices:
             start_session=self._start_session,
             read_layout=self._read_layout,
             survey=self._survey,
-            find_models=lambda _home: self.models,
+            models=lambda _home: self.models,
             demo_model=lambda: Path("demo"),
             set_memory_cap=self._set_memory_cap,
             measure=self._measure,
@@ -236,7 +344,8 @@ class ScriptedServices:
     async def _attach(self, _home, _running):
         return self.attached
 
-    async def _start_session(self, plan, _folder, _nodes, _home):
+    async def _start_session(self, plan, _folder, _nodes, _home, preferences):
+        self.preferences = preferences
         if self.refuse is not None:
             raise PomonaError(self.refuse)
         if self.hang:

@@ -77,7 +77,7 @@ class Library:
             found += [
                 Copy(folder, manifest, reader_of(folder), None)
                 for folder, (_stamp, manifest) in self._folders.items()
-                if folder.is_dir() and folder.parent != self.store.root
+                if folder.is_dir() and folder.parent not in self.store.roots
             ]
         return found
 

@@ -32,7 +32,7 @@ from runtime.agent.models.messages import (
     Removed,
 )
 from runtime.errors import PomonaError
-from runtime.models.store import ModelStore
+from runtime.models.models_folder import HomeStore
 
 if TYPE_CHECKING:
     import ssl
@@ -68,7 +68,7 @@ class ModelService:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self.library = Library(ModelStore(home.folder / "models"), hub_cache_folder())
+        self.library = Library(HomeStore(home.folder), hub_cache_folder())
         self._server = ByteServer(self.library, HomeKeys(home))
         self._fetching = Fetching(home, self.library)
         self._ports: dict[str, int] = {}

@@ -7,7 +7,7 @@ had here; a module for each subject has them.
 from __future__ import annotations
 
 from runtime.cluster.messages.answering import Answered, Finished, FinishReason, Rejected, Text
-from runtime.cluster.messages.asked import Cancel, Chat, ChatMessage, Rebalance, Resplit, Role, Stop
+from runtime.cluster.messages.asked import Cancel, Chat, ChatMessage, Rebalance, Resplit, Role, Serve, Stop
 from runtime.cluster.messages.base import Message
 from runtime.cluster.messages.ending import Ended, Ending, Failed, MemoryBack, PlanRefused, Recovering
 from runtime.cluster.messages.loading import (
@@ -17,6 +17,7 @@ from runtime.cluster.messages.loading import (
     Opened,
     RankHeld,
     Ready,
+    ServeRefused,
     Serving,
     UsedLink,
 )
@@ -51,6 +52,8 @@ __all__ = [
     "Resplit",
     "Role",
     "RunMeasured",
+    "Serve",
+    "ServeRefused",
     "ServerMessage",
     "Serving",
     "StageTimes",
@@ -65,12 +68,13 @@ SESSION_PATH = "/v1/session"
 FRAME_LIMIT_BYTES = 16 << 20
 """Room for a chat of a million tokens."""
 
-ClientMessage = Chat | Cancel | Resplit | Rebalance | Stop
+ClientMessage = Chat | Cancel | Resplit | Rebalance | Serve | Stop
 ServerMessage = (
     ModelFetch
     | LoadProgress
     | Ready
     | Serving
+    | ServeRefused
     | Text
     | Finished
     | Rejected

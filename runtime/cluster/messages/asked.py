@@ -10,6 +10,7 @@ from msgspec import Meta
 from runtime.cluster.messages.base import Message
 from runtime.cluster.nodes import KnownNode  # msgspec resolves the annotation when it decodes
 from runtime.planning.plan import Plan  # msgspec resolves the annotation when it decodes
+from runtime.server.options import ApiOptions  # msgspec resolves the annotation when it decodes
 
 Role = Literal["system", "user", "assistant"]
 
@@ -52,6 +53,12 @@ class Resplit(Message, frozen=True, tag="resplit"):
 
 class Rebalance(Message, frozen=True, tag="rebalance"):
     """What did the stages take, and which split follows from that? ``RunMeasured`` comes back; nothing changes yet."""
+
+
+class Serve(Message, frozen=True, tag="serve"):
+    """Programs shall reach the model as ``options`` say from now on; ``Serving`` follows."""
+
+    options: ApiOptions
 
 
 class Stop(Message, frozen=True, tag="stop"):

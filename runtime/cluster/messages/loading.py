@@ -95,3 +95,9 @@ class Serving(Message, frozen=True, tag="serving"):
     """What they have to call it."""
     api_key: str = ""
     """What they have to show; empty if nothing. Front ends are shown it, because they run for the same person."""
+
+
+class ServeRefused(Message, frozen=True, tag="serve_refused"):
+    """Programs cannot reach it as was asked for, so they reach it as before."""
+
+    reason: str

@@ -203,12 +203,28 @@ def read_token(folder: Path) -> str | None:
     """The hub's token: from the environment, from ``folder``, or where ``huggingface_hub`` keeps one."""
     if token := os.environ.get("HF_TOKEN"):
         return token.strip()
-    home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
-    for path in (folder / TOKEN_FILE, home / "token"):
+    for path in _token_files(folder):
         with contextlib.suppress(OSError):
             if token := path.read_text().strip():
                 return token
     return None
+
+
+def token_source(folder: Path) -> str:
+    """Where :func:`read_token` finds one, for a person; empty if nowhere."""
+    if os.environ.get("HF_TOKEN"):
+        return "HF_TOKEN in the environment"
+    for path in _token_files(folder):
+        with contextlib.suppress(OSError):
+            if path.read_text().strip():
+                return "Pomona's folder, which only you can read" if path.parent == folder else str(path)
+    return ""
+
+
+def _token_files(folder: Path) -> tuple[Path, Path]:
+    """Ours, and that of ``huggingface_hub``."""
+    home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
+    return folder / TOKEN_FILE, home / "token"
 
 
 def keep_token(folder: Path, token: str) -> None:

@@ -114,6 +114,18 @@ async def test_the_catalogue_has_each_model_once_with_its_holders(hub, own_agent
     assert desk.favourites() == (NAME,)
 
 
+async def test_a_folder_that_was_opened_is_among_the_models_of_this_machine(own_agents, tmp_path):
+    desk = ModelDesk(own_agents.home.folder)
+    folder = write_small_model(tmp_path / "Mine", layers=3)
+    order = await desk.order_of(folder)
+    (mine,) = [model for model in (await desk.here("this machine")).models if model.name == "Mine"]
+    assert (mine.revision, mine.layers_held, mine.is_ours) == (order.revision, 3, False)
+    nodes = await find(own_agents)
+    assert await desk.folder(order, nodes) == folder
+    await desk.fetch_full(order, nodes[0], nodes, nothing)
+    assert "Mine" in [model.name for model in (await desk.on_node(nodes[0])).models]
+
+
 async def test_a_node_that_does_not_answer_is_named(own_agents):
     node = (await find(own_agents))[0]
     await asyncio.to_thread(_stop, own_agents, node.resources.node_id)

@@ -1,0 +1,1 @@
+"""The settings: a window whose controls apply at once, and what keeps them."""
