@@ -124,6 +124,10 @@ class Crew:
             self._changed.set()
         return rank
 
+    def is_alive(self, number: int) -> bool:
+        """Whether this worker was started, and neither lost nor let go."""
+        return number in self._alive
+
     def leave(self) -> None:
         """This epoch is not to go on."""
         self.is_leaving = True

@@ -25,7 +25,7 @@ from runtime.cluster.messages import Failed, Ready
 from runtime.cluster.troubles import Trouble, Troubles
 from runtime.cluster.versions import version_warnings
 from runtime.engine.hop import Credentials
-from runtime.engine.orders import PeerLost, WorkerFailed
+from runtime.engine.orders import PeerLost, StepStatistics, WorkerFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -139,7 +139,7 @@ class Pipeline:
         self._look_for_stalls(now_seconds)
 
     def _look_for_stalls(self, now_seconds: float) -> None:
-        """A rank that hangs in a step makes signs, and no steps."""
+        """Steps that are on their way and come to nobody; a rank that hangs in one tells sooner."""
         answers = self._requests.answers
         if self._requests.has_driver and answers.active and now_seconds - answers.last_sign_seconds > STALL_SECONDS:
             behind = min(self._crew.ranks, key=lambda rank: rank.statistics.steps if rank.statistics else 0)
@@ -147,6 +147,7 @@ class Pipeline:
 
     def _end_rank(self, rank: RankState, what: str) -> None:
         name, node_id = rank.planned.node_name, rank.planned.node_id
+        self._crew.lose(rank.number)
         self._ending.append(asyncio.create_task(self._jobs.end_rank(rank), name=f"end of rank {rank.number}"))
         self._troubles.tell(Trouble(Failed(f"The worker on {name} {what}.", node_id), lost_worker=rank.number))
 
@@ -180,6 +181,8 @@ class Pipeline:
                 tell(Trouble(Failed(f"{name}: {reason}", node_id), lost_worker=number))
             case PeerLost(reason, epoch) if epoch == self._crew.epoch:
                 self._troubles.tell_late(Trouble(Failed(f"{name}: {reason}", node_id)))
+            case StepStatistics(stalled_seconds=stalled) if stalled and self._crew.is_alive(number):
+                self._end_rank(rank, f"has been in one step for {stalled:.0f} s")
 
     def _on_node_gone(self, node: KnownNode, reason: str) -> None:
         node_id = node.resources.node_id
