@@ -72,7 +72,11 @@ def main() -> int:
     if refusal := version_refusal(node.resources for node in request.planned_nodes):
         return _refuse(refusal)
     asyncio.run(_serve(request, layout))
-    return 0
+    # Not by the interpreter's own end: the thread that read the tokenizer used MLX, which asks for the GIL when such a
+    # thread ends, and that aborts the process if the interpreter is being taken down just then.
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(0)
 
 
 def _refuse(reason: str) -> int:
