@@ -11,14 +11,14 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFileDialog, QMenu
 
 from gui.models.view import LOCKED
-from gui.models.words import facts_words, where_words
+from gui.models.words import facts_words, short_facts_words, where_words
 from runtime.agent.models.messages import ModelOrder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from gui.window import Window
-    from runtime.cluster.catalogue import Catalogue
+    from runtime.cluster.catalogue import Catalogue, Listing
 
 _SHOWN_IN_MENU = 12
 
@@ -37,7 +37,9 @@ class ModelChooser(QObject):
     def __init__(self, window: Window) -> None:
         super().__init__(window)
         self._window = window
-        self._catalogue: Catalogue | None = None
+        self._listings: tuple[Listing, ...] = ()
+        self._words: Sequence[tuple[object, ...]] = ()
+        """What is said of them: while that stays, page and menu are left alone under the person's hands."""
         self._dialog: QFileDialog | None = None
         self._locked = False
         self.menu = QMenu("Choose Model", window)
@@ -51,20 +53,21 @@ class ModelChooser(QObject):
     @Slot(object)
     def show_models(self, catalogue: Catalogue) -> None:
         """The models in reach are known, or have changed."""
-        if catalogue != self._catalogue:
-            self._catalogue = catalogue
-            self._window.welcome.show_models([one for one in catalogue.listings if one.facts is not None])
+        self._listings = tuple(one for one in catalogue.listings if one.facts is not None)
+        words = [(one.key, one.is_favourite, short_facts_words(one)) for one in self._listings]
+        if words != self._words:
+            self._words = words
+            self._window.welcome.show_models(self._listings)
             self._fill()
 
     def _fill(self) -> None:
         self.menu.clear()
-        listings = self._catalogue.listings if self._catalogue is not None else ()
-        for listing in [one for one in listings if one.facts is not None][:_SHOWN_IN_MENU]:
+        for listing in self._listings[:_SHOWN_IN_MENU]:
             order = ModelOrder(listing.name, listing.repository, listing.revision)
             action = self._action(listing.name.replace("&", "&&"), partial(self.choose, order))
             if listing.facts is not None:
                 action.setToolTip(f"{facts_words(listing.facts)} · {where_words(listing)}")
-        if listings:
+        if self._listings:
             self.menu.addSeparator()
         self._action("Open a Model Folder…", self.open_folder, "Ctrl+O")
         self._action("Open a Model File…", self.open_file, "Ctrl+Shift+O")

@@ -99,4 +99,4 @@ class Fetch:
             case FetchState.FAILED:
                 return self.trouble
             case FetchState.DONE:
-                return "Complete"
+                return "Complete: every node has what it needs"

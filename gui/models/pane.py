@@ -78,6 +78,7 @@ class ModelsPane(Panel):
         self.field.textChanged.connect(self._on_text)
         self.field.returnPressed.connect(self._on_search)
         self.trouble = label("search_trouble", 12, wrap=True)
+        self.trouble.setContentsMargins(10, 0, 6, 0)
         self.trouble.hide()
         self.list = ModelList(theme)
         self.list.chosen.connect(self._show)
@@ -220,6 +221,7 @@ class ModelsPane(Panel):
     def _say(self, trouble: str) -> None:
         self.trouble.setText(trouble)
         self.trouble.setVisible(bool(trouble))
+        set_ink(self.trouble, self.theme.bad)  # a style sheet took it back when the label got its parent
 
     # Inside -------------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
@@ -108,6 +109,8 @@ class Welcome(QWidget):
             row.clicked.connect(partial(self.chosen.emit, order))
             self._rows.addWidget(row)
             self.rows.append(row)
+        for before, after in pairwise([*self.rows, self.all]):
+            self.setTabOrder(before, after)
 
     def show_reading(self, name: str) -> None:
         """Say which model is being read; empty while none is."""

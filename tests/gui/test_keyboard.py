@@ -44,7 +44,7 @@ def test_from_no_model_to_an_answer_on_another_split(qtbot, window):
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
     with bridged(window, script, model=None) as bridge:
-        qtbot.waitUntil(lambda: len(window.welcome.rows) == 2)
+        qtbot.waitUntil(lambda: [row.isVisible() for row in window.welcome.rows] == [True, True])
         QTest.keyClick(tab_to("model_DeepSeek-V3-4bit"), Qt.Key.Key_Space)
         qtbot.waitUntil(lambda: len(window.editor.cards) == 3)
 

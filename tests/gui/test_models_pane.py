@@ -13,6 +13,7 @@ from gui.models.words import held_words, pipeline_words, tensor_words, where_wor
 from gui.session import Phase
 from gui.session_scenes import macs
 from runtime.agent.models.messages import ModelOrder
+from runtime.cluster.catalogue import Catalogue
 from tests.gui.scripted import ScriptedServices, bridged
 from tests.gui.test_keyboard import interfaces
 
@@ -224,6 +225,14 @@ def test_from_the_welcome_page_to_the_pane_and_an_open_model(qtbot, window):
         pane.detail.open.click()
         qtbot.waitUntil(lambda: window.store.layout is not None)
         assert ("folder", QWEN[0]) in script.models.wishes
+
+
+def test_what_is_said_again_leaves_page_and_menu_alone(window):
+    window.models.show_models(model_samples.catalogue())
+    row, action = window.welcome.rows[0], window.models.menu.actions()[0]
+    window.models.show_models(Catalogue(model_samples.catalogue().listings))
+    assert window.welcome.rows[0] is row
+    assert window.models.menu.actions()[0] is action
 
 
 def test_marks_deletes_and_searches_over_the_bridge(qtbot, window):
