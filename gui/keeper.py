@@ -50,6 +50,8 @@ class Keeper(QObject):
             window.restoreGeometry(QByteArray(kept.geometry))
         if kept.panes:
             window.panes.restoreState(QByteArray(kept.panes))
+        if kept.pane in window.deck.titles:
+            window.deck.show_pane(kept.pane)
         if kept.appearance in Choice.__members__:
             window.appearance.choose(Choice[kept.appearance])
         window.settings.set_preferences(kept.preferences)
@@ -71,6 +73,7 @@ class Keeper(QObject):
             appearance=window.appearance.choice.name,
             geometry=window.saveGeometry().data(),
             panes=window.panes.saveState().data(),
+            pane=window.deck.current,
             splits=dict(window.store.kept_splits),
             chats=tuple(one for one in window.chat.book.conversations if one.exchanges),
             chat=window.chat.book.place,

@@ -33,6 +33,8 @@ class Kept(msgspec.Struct, frozen=True):
     geometry: bytes = b""
     """As Qt writes it."""
     panes: bytes = b""
+    pane: str = ""
+    """Which one was shown."""
     splits: dict[str, KeptSplit] = {}
     """By the model's name."""
     chats: tuple[Conversation, ...] = ()

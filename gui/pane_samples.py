@@ -65,16 +65,16 @@ def _node(name: str, rank: int, *lines: str) -> LogsOfNode:
 
 
 def bench(ranks: Sequence[RankHeld], order: BenchOrder) -> Iterator[RoundDone | Measured]:
-    """Rounds and rows of a session whose stages take 0.13 ms for a layer, half as much more for each other client."""
+    """Rounds and rows of a session whose stages take 0.8 ms for a layer, half as much more for each other client."""
     layers = [rank.last_layer - rank.first_layer + 1 for rank in ranks]
     for prompt in order.prompt_tokens:
         for clients in order.concurrency:
             width = 1 + 0.5 * (clients - 1)
-            step = 0.00013 * sum(layers) * width + 0.0001 * len(layers) + 0.00005 * max(layers)
+            step = 0.0008 * sum(layers) * width + 0.0006 * len(layers) + 0.0002 * max(layers)
             rounds, stages = [], []
             for number in range(order.repeats + 1):
-                step_now = step * (1 + 0.02 * ((number * 2) % 3 - 1))
-                first = 0.00009 * prompt * clients + step_now
+                step_now = step * (1 + 0.007 * ((number * 2) % 3 - 1))
+                first = 0.0007 * prompt * clients + step_now
                 decode = step_now * (order.answer_tokens - 1)
                 total = clients * order.answer_tokens / (first + decode)
                 if number:
@@ -84,8 +84,8 @@ def bench(ranks: Sequence[RankHeld], order: BenchOrder) -> Iterator[RoundDone | 
                             rank.node_name,
                             rank.first_layer,
                             rank.last_layer,
-                            0.00013 * count * width,
-                            step_now - 0.00013 * count * width,
+                            0.0008 * count * width,
+                            step_now - 0.0008 * count * width,
                             0.0001,
                         )
                         for rank, count in zip(ranks, layers, strict=True)

@@ -222,6 +222,8 @@ SCENES: tuple[Callable[[Window], None], ...] = (
     of_session.clients,
     of_session.logs,
     of_session.logs_enlarged,
+    of_session.bench_small,
+    of_session.logs_small,
     *of_models.SCENES,
     many,
     about,

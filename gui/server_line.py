@@ -43,8 +43,9 @@ class ServerLine(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(6)
+        row.addStretch(1)
         row.addWidget(self._name)
-        row.addWidget(self.address, 1)
+        row.addWidget(self.address, 100)
         row.addWidget(self.copy)
         row.addWidget(self.copy_key)
         row.addWidget(self.connect_button)
@@ -60,7 +61,7 @@ class ServerLine(QWidget):
         if serving is None:
             return
         self.address.setText(serving.address)
-        self.address.setMinimumWidth(min(self.address.sizeHint().width(), 220))
+        self.address.setMaximumWidth(self.address.sizeHint().width())
         self.address.setAccessibleName(f"Server address {serving.address}")
         self.address.setAccessibleDescription(f"Programs call the model {serving.model}")
         self.copy_key.setVisible(bool(serving.api_key))

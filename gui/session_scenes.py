@@ -271,3 +271,15 @@ def clients(window: Window) -> None:
     """Settings for programs."""
     running(window)
     window.show_clients()
+
+
+def bench_small(window: Window) -> None:
+    """The benchmark in the smallest window, with a server's address beside the figures."""
+    bench(window)
+    window.resize(1024, 700)
+
+
+def logs_small(window: Window) -> None:
+    """The log in the smallest window."""
+    logs(window)
+    window.resize(1024, 700)

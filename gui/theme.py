@@ -239,7 +239,8 @@ QLineEdit#log_words:focus, QWidget#bench_form QLineEdit:focus {{ border: 2px sol
     padding: 0 6px; }}
 QWidget#bench_form QLineEdit[readOnly="true"] {{ color: {theme.dim.name()}; }}
 QHeaderView {{ background: transparent; border: 0; }}
-QHeaderView::section {{ background: transparent; color: {theme.dim.name()}; border: 0; padding: 2px 6px; }}
+QHeaderView::section {{ background: transparent; color: {theme.dim.name()}; border: 0; padding: 2px 6px;
+    font-size: 11px; }}
 QTableWidget#bench_table {{ background: transparent; border: 0; }}
 QListWidget#clients_programs, QPlainTextEdit#clients_text {{ background: {theme.window.name()};
     border: 1px solid {theme.track.name()}; border-radius: 8px; padding: 3px; }}

@@ -1,4 +1,4 @@
-"""What is to be measured, in one row of fields."""
+"""What is to be measured: a row of fields, and the choice of splits, which stands elsewhere."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from runtime.bench.measure import BenchOrder
 if TYPE_CHECKING:
     from gui.theme import Theme
 
-COMPARISONS = {"": "This split", "even": "This and even", "shown": "This and the shown"}
+COMPARISONS = {"": "This split", "even": "Also even", "shown": "Also shown"}
 _FIELDS = (
-    ("Prompts", "512", 72, "Tokens of the prompts: a row of the table for each number"),
+    ("Prompts", "512", 70, "Tokens of the prompts: a row of the table for each number"),
     ("Answers", "128", 42, "Tokens of each answer"),
     ("At once", "1, 4", 54, "Clients that ask at the same time: a row for each number"),
-    ("Rounds", "3", 32, "Rounds of each row, after one that warms up"),
+    ("Rounds", "3", 30, "Rounds of each row, after one that warms up"),
 )
 
 
@@ -44,7 +44,7 @@ class BenchForm(QWidget):
         self.fields: list[QLineEdit] = []
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(5)
+        row.setSpacing(4)
         for words, text, width, tip in _FIELDS:
             field = QLineEdit(text)
             field.setObjectName(f"bench_{words.lower().replace(' ', '_')}")
@@ -59,7 +59,7 @@ class BenchForm(QWidget):
             name.setBuddy(field)
             row.addWidget(name)
             row.addWidget(field)
-            row.addSpacing(3)
+            row.addSpacing(2)
             self._names.append(name)
             self.fields.append(field)
         self.comparison = PopUp(theme)
@@ -70,7 +70,6 @@ class BenchForm(QWidget):
         for name_of_it, words in COMPARISONS.items():
             self.comparison.addItem(words, name_of_it)
         self.comparison.activated.connect(self.changed)
-        row.addWidget(self.comparison)
         self.set_theme(theme)
         self.setFocusProxy(self.fields[0])
 

@@ -55,16 +55,16 @@ class BenchPane(Panel):
         self._busy = False
         self._is_bad = False
         self._says_reason = False
-        self.copy = quiet_button("Copy As", "bench_copy", "")
+        self.copy = quiet_button("Copy", "bench_copy", "")
         menu = QMenu(self.copy)
         for name in _FORMS:
-            menu.addAction(name).triggered.connect(partial(self.copy_as, name))
+            menu.addAction(f"As {name}").triggered.connect(partial(self.copy_as, name))
         self.copy.setMenu(menu)
         self.clear = quiet_button("Clear", "bench_clear", "")
         self.clear.clicked.connect(self._on_clear)
-        self.title_row.addWidget(self.copy)
-        self.title_row.addWidget(self.clear)
         self.form = BenchForm(theme)
+        for widget in (self.form.comparison, self.copy, self.clear):
+            self.title_row.addWidget(widget)
         self.form.changed.connect(self._sync)
         self.form.submitted.connect(self._on_submitted)
         self.run = QPushButton("Measure")
@@ -74,7 +74,7 @@ class BenchPane(Panel):
         self.run.setFixedHeight(26)
         self.run.clicked.connect(self._on_run)
         row = QHBoxLayout()
-        row.setContentsMargins(14, 2, 12, 2)
+        row.setContentsMargins(14, 0, 12, 0)
         row.addWidget(self.form)
         row.addStretch(1)
         row.addWidget(self.run)
@@ -155,7 +155,7 @@ class BenchPane(Panel):
         self._stack.setCurrentWidget(self.table if rows else self._hint)
         nothing = "Nothing is measured yet"
         self.copy.setEnabled(bool(rows))
-        self.copy.setToolTip("Copy the table" if rows else nothing)
+        self.copy.setToolTip("Copy the table as Markdown, CSV or JSON" if rows else nothing)
         self.clear.setEnabled(bool(rows) and not self._busy)
         self.clear.setToolTip(nothing if not rows else "It is being measured" if self._busy else "Empty the table")
         if self._blocked is None and (reason or self._says_reason):

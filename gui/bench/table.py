@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _CELL = Qt.ItemDataRole.UserRole
 _ROW_HEIGHT = 40
 _SIDE = 6
-_WIDTHS = (0, 56, 58, 78, 98, 84, 84)
+_WIDTHS = (0, 52, 56, 76, 92, 78, 78)
 
 
 class BenchTable(QTableWidget):

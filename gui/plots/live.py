@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QActionGroup, QFont
 from PySide6.QtWidgets import QFileDialog, QMenu, QStackedWidget
 
@@ -16,7 +16,7 @@ from gui.plots.rows import Part, memory_rows, stage_rows
 from gui.plots.series import KEPT_SECONDS, WINDOW_SECONDS
 from gui.plots.speed import SpeedView
 from gui.widgets.buttons import quiet_button
-from gui.widgets.labels import label, set_ink
+from gui.widgets.labels import ElidedLabel, label, set_ink
 from gui.widgets.panel import Panel
 from gui.widgets.segmented import Segmented
 
@@ -64,7 +64,7 @@ class LivePane(Panel):
         self._stack = QStackedWidget()
         for view in self._views.values():
             self._stack.addWidget(view)
-        self.in_flight = label("live_in_flight", 12)
+        self.in_flight = ElidedLabel("live_in_flight", 12, align=Qt.AlignmentFlag.AlignRight)
         self.now = label("live_now", 12, QFont.Weight.DemiBold)
         self.pause = quiet_button("Pause", "live_pause", "Hold the picture; samples are kept")
         self.pause.setCheckable(True)
@@ -73,7 +73,8 @@ class LivePane(Panel):
         self.more.setAccessibleName("More of the live pane")
         self.more.setMenu(self._make_menu())
         self.title_row.insertWidget(1, self.tabs)
-        for widget in (self.in_flight, self.now, self.pause, self.more):
+        self.title_row.addWidget(self.in_flight, 1)  # gives way first
+        for widget in (self.now, self.pause, self.more):
             self.title_row.addWidget(widget)
         self.body.addWidget(self._stack, 1)
         self.speed.told.connect(self.now.setText)

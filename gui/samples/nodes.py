@@ -65,7 +65,8 @@ def _telling(known: KnownNode, cap_share: float) -> KnownNode:
 def virtual_nodes(chip: str = "Apple M4 Pro") -> tuple[KnownNode, ...]:
     """The three virtual nodes of the demo."""
     return tuple(
-        node(f"Virtual {name}", chip, gib, gib, virtual=True) for name, gib in zip("ABC", (1, 2, 1), strict=True)
+        _as_fast(node(f"Virtual {name}", chip, gib, gib, virtual=True), 16)
+        for name, gib in zip("ABC", (1, 2, 1), strict=True)
     )
 
 

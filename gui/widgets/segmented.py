@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QPainter, QPen
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QRadioButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QRadioButton, QSizePolicy, QWidget
 
 from gui.theme import sized_font
 
@@ -37,6 +37,7 @@ class Segmented(QWidget):
         self._row.setContentsMargins(2, 2, 2, 2)
         self._row.setSpacing(0)
         self.setFixedHeight(_HEIGHT)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         for name, text in choices.items():
             self.add(name, text)
 
@@ -86,7 +87,7 @@ class _Segment(QRadioButton):
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(self.fontMetrics().horizontalAdvance(self.text()) + 26, _HEIGHT - 4)
+        return QSize(self.fontMetrics().horizontalAdvance(self.text()) + 20, _HEIGHT - 4)
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()

@@ -35,11 +35,12 @@ QUESTIONS = (
     "Write a Python function that adds two numbers, then name two uses in a short list.",
 )
 SPLIT = (5, 18, 7)
-WAIT_SECONDS = 180
+BENCH = ("64, 256", "32", "1, 4", "3")
+WAIT_SECONDS = 300
 
 
 def main(folder: Path) -> None:
-    """Write the pictures into ``folder``: it runs, a moved boundary is offered, stages, a node was lost."""
+    """Write the pictures into ``folder``: it runs, a moved boundary is offered, stages, benchmark, a lost node, log."""
     make_application([])
     appearance = Appearance(Choice.DARK)
     window = Window(appearance, ask_before_close=False)
@@ -62,6 +63,15 @@ def main(folder: Path) -> None:
             _ask(window, QUESTIONS[1])
             _until(lambda: not window.chat.answering)
             _take(window, folder, "stages", Choice.DARK)
+            window.show_pane("bench")
+            for field, text in zip(window.bench.form.fields, BENCH, strict=True):
+                field.setText(text)
+            window.bench.form.comparison.setCurrentIndex(1)
+            window.bench.form.changed.emit()
+            window.bench.run.click()
+            _until(lambda: not window.benching.busy)
+            _take(window, folder, "bench", Choice.LIGHT)
+            window.deck.show_pane("chat")
             _ask(window, "Write a long story about a fox.")
             _until(lambda: len(window.chat.answers[-1].text) > 200)
             os.kill(started[1].pid, signal.SIGKILL)
@@ -69,6 +79,9 @@ def main(folder: Path) -> None:
             _until(lambda: window.chat.exchanges[-1].remark != "" and not window.chat.exchanges[-1].pause)
             QTest.qWait(1500)
             _take(window, folder, "lost", Choice.LIGHT)
+            window.deck.show_pane("log")
+            QTest.qWait(2500)
+            _take(window, folder, "log", Choice.DARK)
         finally:
             bridge.shutdown()
             bridge.join(60)

@@ -18,7 +18,7 @@ def other(qtbot, appearance):
     return made
 
 
-def test_chats_split_and_appearance_come_back(demo_window, other, tmp_path):
+def test_chats_split_pane_and_appearance_come_back(demo_window, other, tmp_path):
     keeper = Keeper(demo_window, tmp_path)
     assert keeper.restore() is None
     keeper.keep_model(str(tmp_path))
@@ -31,6 +31,7 @@ def test_chats_split_and_appearance_come_back(demo_window, other, tmp_path):
     half = demo_window.chat.ask("And another")
     demo_window.receive(Text(half, "The El", (1,)))
     demo_window.appearance.choose(Choice.LIGHT)
+    demo_window.show_pane("log")
     keeper.save()
 
     assert Keeper(other, tmp_path).restore() == tmp_path
@@ -38,6 +39,7 @@ def test_chats_split_and_appearance_come_back(demo_window, other, tmp_path):
     other.show_nodes(samples.virtual_nodes())
     assert other.editor.view.counts == (5, 15, 10)
     assert other.appearance.choice is Choice.LIGHT
+    assert other.deck.current == "log"
     assert [answer.text for answer in other.chat.answers] == ["The Rhine", "The El"]
     assert other.chat.answers[1].error == INTERRUPTED
     demo_window.appearance.choose(Choice.DARK)

@@ -168,4 +168,6 @@ def test_in_tensor_mode_boundaries_are_locked_with_a_reason():
 
 def test_a_virtual_node_is_called_virtual():
     nodes = [known.resources for known in samples.virtual_nodes("Xeon")]
-    assert views((10, 10, 10), nodes=nodes, layout=samples.SMALL_MODEL).cards[0].chip == "Xeon · 1 GB · virtual"
+    assert (
+        views((10, 10, 10), nodes=nodes, layout=samples.SMALL_MODEL).cards[0].chip == "Xeon · 1 GB · 16 GB/s · virtual"
+    )
