@@ -42,7 +42,7 @@ ROOM_TOKENS = 400
 def plan(folder: Path) -> Plan:
     """Three even stages."""
     nodes = [PlanNode(str(index), f"rank {index}", 1 << 40) for index in range(len(SPLIT))]
-    made = make_plan(read_layout(folder), nodes, SPLIT)
+    made = make_plan(read_layout(folder), nodes, SPLIT, context_tokens=0)  # so that the job's limits count alone
     if not isinstance(made, Plan):
         raise SystemExit(made.reason)
     return made
@@ -147,6 +147,8 @@ async def cancels(ranks: LocalRanks) -> None:
                 if first + 4 in frame.requests and first + 4 not in seen:
                     begun.append(steps - cancelled_at)
                 seen.update(frame.requests)
+                if first + 4 in seen and not cancelled_at:
+                    raise SystemExit("there was room for the fifth request, so nothing waits for a cancel")
                 if len(seen) == 4 and not cancelled_at:
                     cancelled_at = steps
                     await ranks.send(CancelRequest(first))
