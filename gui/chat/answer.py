@@ -122,7 +122,7 @@ class Answer(QWidget):
         set_ink(self._footer, theme.dim)
 
     def _write(self) -> None:
-        """Write what came; then wait twenty times as long as that took, so that it takes a twentieth of the time."""
+        """Write what came; then wait forty times as long as that took: painting it takes about as long again."""
         now, before = spoken(self._shown.answer), self._written
         if now == before:
             self._prose.setVisible(bool(now.answer))
@@ -134,7 +134,7 @@ class Answer(QWidget):
         _write_more(self._thought, before.reasoning, now.reasoning)
         self._prose.setVisible(bool(now.answer))
         self._name_fold()
-        self._writer.start(min(round((perf_counter() - start) * 20_000), _LONGEST_PAUSE_MS))
+        self._writer.start(min(round((perf_counter() - start) * 40_000), _LONGEST_PAUSE_MS))
 
     def _name_fold(self) -> None:
         words = len(self._written.reasoning.split())

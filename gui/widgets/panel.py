@@ -11,11 +11,13 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from gui.widgets.labels import label, set_ink
 
 if TYPE_CHECKING:
+    from PySide6.QtCore import QRect
     from PySide6.QtGui import QPaintEvent
 
     from gui.theme import Theme
 
 _ROW_HEIGHT = 28
+_RADIUS = 10
 
 
 class Panel(QWidget):
@@ -54,9 +56,18 @@ class Panel(QWidget):
         set_ink(self._title, theme.text)
         self.update()
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
+    def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
+        if self._is_flat(event.rect()):  # as when an answer streams; smooth edges take most of the time otherwise
+            painter.fillRect(event.rect(), self._theme.surface)
+            return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setBrush(self._theme.surface)
         painter.setPen(QPen(self._theme.line, 1))
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 10, 10)
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), _RADIUS, _RADIUS)
+
+    def _is_flat(self, part: QRect) -> bool:
+        """Whether neither the line nor a corner is in this part."""
+        upright = self.rect().adjusted(_RADIUS, 1, -_RADIUS, -1)
+        lying = self.rect().adjusted(1, _RADIUS, -1, -_RADIUS)
+        return upright.contains(part) or lying.contains(part)
