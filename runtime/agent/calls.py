@@ -86,11 +86,14 @@ async def first_contact(place: HostPort, limit_seconds: float) -> str:
     """The certificate that is shown there, as PEM: a claim until it is pinned and proved. Raises :class:`NoAnswer`."""
     try:
         async with asyncio.timeout(limit_seconds):
-            _, writer = await asyncio.open_connection(place.host, place.port, ssl=tls.anonymous_context())
             try:
-                shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
-            finally:
-                writer.transport.abort()
+                _, writer = await asyncio.open_connection(place.host, place.port, ssl=tls.anonymous_context())
+            except asyncio.CancelledError:
+                await asyncio.sleep(0)  # in its next round the loop closes the socket, which may be its last
+                raise
+            shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+            writer.transport.abort()
+            await asyncio.sleep(0)
     except (OSError, ssl.SSLError, TimeoutError, ValueError) as error:
         raise NoAnswer(repr(error)) from error
     if not shown:
