@@ -72,6 +72,7 @@ class LivePane(Panel):
         self.more = quiet_button("⋯", "live_more", "How much is shown, and export")
         self.more.setAccessibleName("More of the live pane")
         self.more.setMenu(self._make_menu())
+        self.title_row.setSpacing(6)
         self.title_row.insertWidget(1, self.tabs)
         self.title_row.addWidget(self.in_flight, 1)  # gives way first
         for widget in (self.now, self.pause, self.more):

@@ -50,20 +50,21 @@ class RunningPlan:
 
         Returns why there is none, in a sentence, or nothing.
         """
-        self.nodes = {node_id: node for node_id, node in self.nodes.items() if node_id != lost_node_id}
-        if self.nodes.keys() >= set(self.plan.node_ids):
+        nodes = {node_id: node for node_id, node in self.nodes.items() if node_id != lost_node_id}
+        if nodes.keys() >= set(self.plan.node_ids):
+            self.nodes = nodes
             return ""
         made = make_plan(
             self._layout,
-            plan_nodes(self._layout, (node.resources for node in self.nodes.values())),
+            plan_nodes(self._layout, (node.resources for node in nodes.values())),
             mode=self.plan.mode,
             goal=self.plan.goal or "chat",
             context_tokens=self.plan.context_tokens or None,
-            links=planning_links(self._folder, self.nodes),
+            links=planning_links(self._folder, nodes),
         )
         if isinstance(made, Refusal):
             return made.reason
-        self.plan = made
+        self.plan, self.nodes = made, nodes
         return ""
 
     async def measured(self, ranks: Sequence[RankState]) -> RunMeasured:

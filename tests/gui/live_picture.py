@@ -35,7 +35,7 @@ QUESTIONS = (
     "Write a Python function that adds two numbers, then name two uses in a short list.",
 )
 SPLIT = (5, 18, 7)
-BENCH = ("64, 256", "32", "1, 4", "3")
+BENCH = ("64", "16", "1, 4", "2")
 WAIT_SECONDS = 300
 
 
