@@ -35,7 +35,7 @@ def client_settings(address: str, model: str, api_key: str = "") -> tuple[Client
         f"export ANTHROPIC_DEFAULT_HAIKU_MODEL={model}",
         "export MAX_THINKING_TOKENS=0",
     )
-    codex = (
+    codex: tuple[str, ...] = (
         f'model = "{model}"',
         'model_provider = "pomona"',
         "",
@@ -44,6 +44,8 @@ def client_settings(address: str, model: str, api_key: str = "") -> tuple[Client
         f'base_url = "{address}"',
         'wire_api = "responses"',
     )
+    if api_key:  # it reads keys from the environment alone
+        codex += ('env_key = "POMONA_API_KEY"', f"# and in a terminal: export POMONA_API_KEY={api_key}")
     keep_going = (
         "models:",
         f"  - name: {model}",
@@ -53,7 +55,9 @@ def client_settings(address: str, model: str, api_key: str = "") -> tuple[Client
         f"    apiKey: {key}",
     )
     aider = (f"aider --openai-api-base {address} --openai-api-key {key} --model openai/{model}",)
-    llm = ("- model_id: pomona", f"  model_name: {model}", f"  api_base: {address}", "  api_key_name: pomona")
+    llm: tuple[str, ...] = ("- model_id: pomona", f"  model_name: {model}", f"  api_base: {address}")
+    if api_key:  # llm sends a key only under a name, and asks for one that is named
+        llm += ("  api_key_name: pomona", f"# and in a terminal: llm keys set pomona --value {api_key}")
     question = json.dumps({"model": model, "messages": [{"role": "user", "content": "Hello"}]})
     curl = (
         f"curl {address}/chat/completions -H 'Authorization: Bearer {key}' \\",

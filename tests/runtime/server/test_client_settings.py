@@ -14,7 +14,10 @@ ADDRESS = "http://127.0.0.1:52520/v1"
 def test_settings_can_be_read_by_their_programs():
     found = {each.program: each.text for each in client_settings(ADDRESS, "owner/model-1", "secret")}
     codex = tomllib.loads(found["Codex"])
-    assert codex["model_providers"][codex["model_provider"]]["base_url"] == ADDRESS
+    provider = codex["model_providers"][codex["model_provider"]]
+    assert provider["base_url"] == ADDRESS
+    assert f"export {provider['env_key']}=secret" in found["Codex"]
+    assert all("secret" in text for text in found.values())
     words = shlex.split(found["curl"])
     assert json.loads(words[-1])["model"] == "owner/model-1"
     assert "Authorization: Bearer secret" in words

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from runtime.server.clients import client_settings
 from tests.runtime.server.serving import KEY
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(300)]
@@ -54,9 +55,10 @@ def run(*command: str, **environment: str) -> str:
 
 @pytest.mark.parametrize("how", ["--no-stream", "--no-log"])
 def test_llm(server, tmp_path, how):
-    model = {"model_id": "ours", "model_name": server.model, "api_base": server.address}
-    (tmp_path / "extra-openai-models.yaml").write_text(json.dumps([model]))
-    options = ["-m", "ours", "--key", KEY, "-o", "temperature", "0", "-o", "max_tokens", "16"]
+    found = {each.program: each.text for each in client_settings(server.address, server.model, KEY)}
+    (tmp_path / "extra-openai-models.yaml").write_text(found["llm"])
+    run("llm", "keys", "set", "pomona", "--value", KEY, LLM_USER_PATH=str(tmp_path))
+    options = ["-m", "pomona", "-o", "temperature", "0", "-o", "max_tokens", "16"]
     assert "Paris" in run("llm", "prompt", *options, how, QUESTION, LLM_USER_PATH=str(tmp_path))
 
 
