@@ -31,7 +31,7 @@ def held(name: str, owner: str, layers: int, held_layers: int, whole_bytes: int,
         held_layers,
         whole_bytes * held_layers // layers,
         weight_bytes=whole_bytes,
-        **known,  # type: ignore[arg-type]
+        **known,  # type: ignore[arg-type]  # fields by name
     )
 
 

@@ -91,9 +91,11 @@ async def first_contact(place: HostPort, limit_seconds: float) -> str:
             except asyncio.CancelledError:
                 await asyncio.sleep(0)  # in its next round the loop closes the socket, which may be its last
                 raise
-            shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
-            writer.transport.abort()
-            await asyncio.sleep(0)
+            try:
+                shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+            finally:
+                writer.transport.abort()
+                await asyncio.sleep(0)
     except (OSError, ssl.SSLError, TimeoutError, ValueError) as error:
         raise NoAnswer(repr(error)) from error
     if not shown:
