@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from discovery.address import HostPort
     from gui.services import Services
     from runtime.cluster.nodes import KnownNode, UnpairedNode
-    from runtime.planning.plan import Plan
+    from runtime.planning.values import Plan
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gui.store import Store
     from gui.window import Window
     from runtime.cluster.nodes import KnownNode, UnpairedNode
-    from runtime.planning.plan import Goal
+    from runtime.planning.values import Goal
 
 CHECK, CANCEL_CHECK = "Check This Split", "Cancel Check"
 _Role = QAction.MenuRole

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runtime.agent.job_logs import JobSeen, NodeLogs, RankLog
-from runtime.bench.measure import RoundDone
+from runtime.bench.order import RoundDone
 from runtime.bench.table import Round, StageTime, measured
 from runtime.cluster.job_logs import LogsOfNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from runtime.bench.measure import BenchOrder
+    from runtime.bench.order import BenchOrder
     from runtime.bench.table import Measured
     from runtime.cluster.messages import RankHeld
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from runtime.planning.plan import Goal  # msgspec resolves the annotation when it decodes
+from runtime.planning.values import Goal  # msgspec resolves the annotation when it decodes
 from runtime.server.keys import own_api_key
 from runtime.server.options import DEFAULT_API_PORT, EVERYWHERE, LOOPBACK, ApiOptions
 

@@ -7,7 +7,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from runtime.planning.from_resources import plan_nodes
-from runtime.planning.plan import Pins, Plan, Refusal, make_plan
+from runtime.planning.places import Pins
+from runtime.planning.values import Plan, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     from gui.split.model import Split
     from resources.node import NodeResources
     from runtime.models.layout import ModelLayout
-    from runtime.planning.plan import Goal, Link, Mode, PlanNode, RankPlan, StagePlan
+    from runtime.planning.places import Link, PlanNode
+    from runtime.planning.values import Goal, Mode, RankPlan, StagePlan
 
 TIGHT_SHARE = 0.9
 """From this share of its budget on, a node whose weights and cache fit is called tight."""
@@ -96,6 +98,8 @@ def make_preview(
     links: Sequence[Link] = (),
 ) -> Preview:
     """Ask the planner. What does not fit comes back as a draft, so that its bytes can be shown."""
+    from runtime.planning.plan import make_plan  # numpy comes with it, which a window does not need to come up
+
     counts = split.counts if mode == "pipeline" else None
     context = setting.context_tokens if setting else None
     known, pins = _known(layout, nodes, setting), Pins()
@@ -117,6 +121,8 @@ def best_plan(
     links: Sequence[Link] = (),
 ) -> Plan | None:
     """The best split for a goal; if nothing fits, the one that lacks least, if any."""
+    from runtime.planning.plan import make_plan  # numpy comes with it, which a window does not need to come up
+
     present = {node.node_id for node in nodes}
     verdict = make_plan(
         layout,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gui.runner import Session
     from runtime.agent.models.messages import HeldModel, ModelOrder
     from runtime.agent.trust_messages import ShownCode
-    from runtime.bench.measure import BenchOrder, RoundDone
+    from runtime.bench.order import BenchOrder, RoundDone
     from runtime.bench.table import Measured
     from runtime.check.result import CheckResult
     from runtime.cluster.catalogue import ModelPlace
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from runtime.cluster.running_note import RunningNote
     from runtime.models.hub.repository import FoundModel
     from runtime.models.layout import ModelLayout
-    from runtime.planning.plan import Plan
+    from runtime.planning.values import Plan
 
     Counters = Callable[[], Sequence[StageTimes]]
     Measure = Callable[[Serving, Sequence[RankHeld], Path, BenchOrder, Counters], AsyncIterator[RoundDone | Measured]]

@@ -21,7 +21,7 @@ from runtime.cluster.messages import (
 
 if TYPE_CHECKING:
     from runtime.cluster.messages import ServerMessage, UsedLink
-    from runtime.planning.plan import Plan
+    from runtime.planning.values import Plan
 
 
 class Phase(Enum):

@@ -9,7 +9,7 @@ from gui import samples
 if TYPE_CHECKING:
     from gui.window import Window
     from runtime.cluster.messages import LoadPhase
-    from runtime.planning.plan import Plan
+    from runtime.planning.values import Plan
 
 ANSWER = """**Pipeline split.** The first node holds `layers 0–4`, so reading a question is bound by *its* bandwidth.
 
@@ -240,7 +240,7 @@ def bench(window: Window) -> None:
     """Two splits were measured one after the other; an even one is faster with many clients."""
     from gui import pane_samples
     from gui.bench.words import compared_words
-    from runtime.bench.measure import BenchOrder, RoundDone
+    from runtime.bench.order import BenchOrder, RoundDone
 
     bench_empty(window)
     store = window.store
@@ -258,7 +258,7 @@ def bench(window: Window) -> None:
 def bench_running(window: Window) -> None:
     """Rounds are measured."""
     from gui import pane_samples
-    from runtime.bench.measure import BenchOrder
+    from runtime.bench.order import BenchOrder
 
     bench_empty(window)
     order = BenchOrder((512,), 128, (1, 4))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from runtime.cluster.messages import ServerMessage
     from runtime.cluster.nodes import KnownNode
     from runtime.models.layout import ModelLayout
-    from runtime.planning.plan import Plan
+    from runtime.planning.values import Plan
 
 _TELLING_TOKENS = 8
 """An answer of fewer tokens says little about speed."""

@@ -14,7 +14,7 @@ from runtime.errors import PomonaError
 if TYPE_CHECKING:
     from gui.bench.keeper import BenchKeeper
     from gui.bridge import Bridge
-    from runtime.bench.measure import BenchOrder
+    from runtime.bench.order import BenchOrder
     from runtime.cluster.messages import RankHeld, ServerMessage, Serving, StageTimes
 
 

@@ -11,7 +11,7 @@ from gui.bench.words import read_numbers
 from gui.theme import sized_font
 from gui.widgets.labels import label, set_ink
 from gui.widgets.pop_up import PopUp
-from runtime.bench.measure import BenchOrder
+from runtime.bench.order import BenchOrder
 
 if TYPE_CHECKING:
     from gui.theme import Theme

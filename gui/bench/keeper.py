@@ -11,13 +11,13 @@ from PySide6.QtCore import QObject, Signal, Slot
 from gui.bench.pane import NO_MODEL
 from gui.bench.words import compared_words, round_words
 from gui.session import Phase
-from runtime.bench.measure import RoundDone
+from runtime.bench.order import RoundDone
 
 if TYPE_CHECKING:
     from gui.window import Window
-    from runtime.bench.measure import BenchOrder
+    from runtime.bench.order import BenchOrder
     from runtime.bench.table import Measured
-    from runtime.planning.plan import Plan
+    from runtime.planning.values import Plan
 
 CHANGED = "The split changed while it was measured, so nothing more was."
 CANCELLED = "Cancelled; what was measured is in the table."

@@ -10,7 +10,7 @@ from gui.formatting import seconds_words
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from runtime.bench.measure import BenchOrder, RoundDone
+    from runtime.bench.order import BenchOrder, RoundDone
     from runtime.bench.table import Measured, Spread
 
 HEADS = ("Split", "Prompt", "At once", "First token", "Prefill", "Decode", "Total")

@@ -9,12 +9,12 @@ from PySide6.QtCore import QSizeF, Qt, QUrl, Slot
 from PySide6.QtGui import QDesktopServices, QPalette, QTextOption
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
-from gui.chat.markdown import StreamedMarkdown
 from gui.widgets.labels import set_ink
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QWheelEvent
 
+    from gui.chat.markdown import StreamedMarkdown
     from gui.theme import Theme
 
 _OPENABLE = {"http", "https", "mailto"}
@@ -26,7 +26,7 @@ class Prose(QTextBrowser):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._stream = StreamedMarkdown(self.document(), theme)
+        self._stream = self._new_stream()
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setOpenLinks(False)
         self.setUndoRedoEnabled(False)
@@ -41,6 +41,13 @@ class Prose(QTextBrowser):
         self._set_base(theme)
         self._fit(self.document().size())
 
+    def _new_stream(self) -> StreamedMarkdown:
+        from gui.chat.markdown import (
+            StreamedMarkdown,  # a parser comes with it, which a window does not need to come up
+        )
+
+        return StreamedMarkdown(self.document(), self._theme)
+
     def append_markdown(self, text: str) -> None:
         """Add to a text that streams."""
         self._stream.append(text)
@@ -48,7 +55,7 @@ class Prose(QTextBrowser):
     def set_markdown(self, text: str) -> None:
         """Show another text."""
         self.document().clear()
-        self._stream = StreamedMarkdown(self.document(), self._theme)
+        self._stream = self._new_stream()
         self._stream.append(text)
 
     def set_theme(self, theme: Theme, text: str | None) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from runtime.cluster.catalogue import Catalogue
     from runtime.cluster.nodes import KnownNode
     from runtime.models.hub.repository import FoundModel
-    from runtime.planning.plan import Plan
+    from runtime.planning.values import Plan
 
 
 class ModelBridge(QObject):

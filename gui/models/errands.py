@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from runtime.cluster.model_fetch import OnFetch
     from runtime.cluster.nodes import KnownNode
     from runtime.models.hub.repository import FoundModel
-    from runtime.planning.plan import Plan
+    from runtime.planning.values import Plan
 
     Start = Callable[[OnFetch], Awaitable[None]]
 

@@ -88,6 +88,8 @@ class LivePane(Panel):
         if running and not (self._session is not None and self._session.held):
             self.history.clear()
         self._session = session if session.plan is not None else None
+        if session.active:
+            self.speed.load_chart_soon()
         self.speed.set_running(running=running)
         if not running:
             self.in_flight.setText("")
@@ -108,7 +110,7 @@ class LivePane(Panel):
         self._refresh()
 
     def load_chart(self) -> None:
-        """Bring in the library of the chart; called once the window is up."""
+        """Bring in the library of the chart now."""
         self.speed.load_chart()
 
     def show_tab(self, name: str) -> None:

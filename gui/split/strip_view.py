@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gui.formatting import and_words, bytes_words, count_words, rate_words, seconds_words
-from runtime.planning.plan import Refusal, default_context_tokens
 from runtime.planning.resplit import same_split
+from runtime.planning.values import Refusal, default_context_tokens
 
 if TYPE_CHECKING:
     from gui.arrangement import Arrangement
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from gui.session import SessionState
     from runtime.cluster.messages import MeasuredStage, RunMeasured
     from runtime.models.layout import ModelLayout
-    from runtime.planning.plan import Change, Goal, Plan, UnusedNode
     from runtime.planning.resplit import Move
+    from runtime.planning.values import Change, Goal, Plan, UnusedNode
 
 GOAL_NAMES: dict[Goal, str] = {
     "chat": "Fastest Chat",

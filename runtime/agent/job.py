@@ -13,7 +13,7 @@ from aiohttp import WSMsgType
 
 from resources.footprint import footprint_bytes
 from resources.memory_parts import WorkersMemory
-from resources.memory_return import unused_bytes, watch_return
+from resources.memory_watch import unused_bytes, watch_return
 from runtime.agent.job_logs import log_path
 from runtime.agent.messages import (
     SIGN_SECONDS,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
+from runtime.bench.order import RoundDone
 from runtime.bench.table import Round, StageTime, measured
 from runtime.errors import PomonaError
 from runtime.models.config import read_settings
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
     from pathlib import Path
 
+    from runtime.bench.order import BenchOrder
     from runtime.bench.table import Measured
     from runtime.cluster.messages import RankHeld, Serving, StageTimes
 
@@ -26,40 +27,6 @@ _TOKENS_FROM, _TOKENS_TO = 100, 20_000
 _REQUEST_SECONDS = 3600.0
 _SETTLE_SECONDS = 0.3
 """Statistics come ten times a second; so long after a round they have all come."""
-
-
-@dataclass(frozen=True, slots=True)
-class BenchOrder:
-    """What to measure: every prompt length with every number of clients."""
-
-    prompt_tokens: tuple[int, ...] = (512,)
-    answer_tokens: int = 128
-    concurrency: tuple[int, ...] = (1,)
-    repeats: int = 3
-
-    @property
-    def round_count(self) -> int:
-        """Of all rows; each begins with one that warms up."""
-        return len(self.prompt_tokens) * len(self.concurrency) * (self.repeats + 1)
-
-    def too_long(self, context_tokens: int) -> str | None:
-        """Why a plan with this context has no room for it, or None."""
-        longest = max(self.prompt_tokens) + self.answer_tokens
-        if not context_tokens or longest <= context_tokens:
-            return None
-        return f"Prompt and answer have {longest} tokens, and the plan has room for {context_tokens}"
-
-
-@dataclass(frozen=True, slots=True)
-class RoundDone:
-    """One round is over."""
-
-    prompt_tokens: int
-    clients: int
-    number: int
-    """Of its row; 0 only warms up."""
-    tokens_per_second: float
-    """All tokens that were answered over the whole time."""
 
 
 async def measure(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from runtime.check.runs import LogitRows, Run
-    from runtime.planning.plan import Plan
+    from runtime.planning.values import Plan
 
 PREFILL_TOKENS = 96
 """More than a first chunk, so that later chunks meet caches that hold something."""

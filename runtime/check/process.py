@@ -16,7 +16,7 @@ from runtime.errors import PomonaError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from runtime.planning.plan import Plan
+    from runtime.planning.values import Plan
 
 _END_SECONDS = 10.0
 """How long a check that is cancelled may take to end its workers."""

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from runtime.check.result import CheckResult, versions
+from runtime.models.cache_folder import cache_folder
 from runtime.models.config import CONFIG_NAME
-from runtime.models.demo import cache_folder
 from runtime.models.weight_files import WEIGHTS_PATTERN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from runtime.planning.plan import Mode
+    from runtime.planning.values import Mode
 
 _log = logging.getLogger(__name__)
 

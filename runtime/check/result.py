@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from runtime.planning.plan import Mode  # msgspec resolves the annotation when it decodes
+from runtime.planning.values import Mode  # msgspec resolves the annotation when it decodes
 
 if TYPE_CHECKING:
-    from runtime.planning.plan import Plan
+    from runtime.planning.values import Plan
 
 
 class CheckResult(msgspec.Struct, frozen=True):

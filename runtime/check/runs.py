@@ -25,7 +25,7 @@ from runtime.errors import PomonaError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from runtime.planning.plan import Plan
+    from runtime.planning.values import Plan
 
 LogitRows = np.ndarray[Any, np.dtype[np.float32]]
 """Shape (new tokens, vocabulary)."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from runtime.bench.measure import BenchOrder, RoundDone, measure
+from runtime.bench.measure import measure
+from runtime.bench.order import BenchOrder, RoundDone
 from runtime.bench.table import Measured, csv_lines, markdown_lines, text_lines
 from runtime.cli.demo import run_until_over
 from runtime.cli.place import note, placed

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from runtime.cli.place import Place, PlaceOptions
     from runtime.cluster.messages import ServerMessage
     from runtime.engine.orders import HopKind
-    from runtime.planning.plan import Plan
+    from runtime.planning.values import Plan
 
 EXIT_FAILED = 1
 SPLIT_COMMAND = "/split"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from runtime.cluster.messages import FinishReason, UsedLink  # msgspec resolves the annotations when it encodes
-from runtime.planning.plan import Mode
+from runtime.planning.values import Mode
 
 if TYPE_CHECKING:
     from runtime.cluster.messages import Finished, MeasuredStage, RankHeld, Ready, RunMeasured

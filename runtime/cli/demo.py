@@ -18,7 +18,8 @@ from runtime.cli.place import PlaceOptions, note
 from runtime.cli.virtual_nodes import VirtualNodes, virtual_nodes
 from runtime.cluster.model_names import DEMO
 from runtime.errors import PomonaError
-from runtime.models.demo import cache_folder, demo_model_folder
+from runtime.models.cache_folder import cache_folder
+from runtime.models.demo import demo_model_folder
 from runtime.models.planning_layout import read_planning_layout
 from runtime.planning.plan import PlanNode, Refusal, make_plan
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from runtime.engine.orders import HopKind
-    from runtime.planning.plan import Mode
+    from runtime.planning.values import Mode
 
 EXIT_TERMINATED = 143
 DEFAULT_PROMPT = "What is the capital of France?"

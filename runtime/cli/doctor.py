@@ -29,7 +29,7 @@ from runtime.cli.doctor_network import (
 )
 from runtime.environment import FAST_SYNCH_VARIABLE, fast_synch_warning
 from runtime.errors import PomonaError
-from runtime.models.demo import cache_folder
+from runtime.models.cache_folder import cache_folder
 from runtime.models.layout import read_layout
 
 if TYPE_CHECKING:

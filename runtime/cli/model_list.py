@@ -11,8 +11,9 @@ import msgspec
 from runtime.agent.folder import data_folder, open_home
 from runtime.agent.models.messages import HeldModel
 from runtime.cli.model_nodes import nodes_in_reach
-from runtime.cluster.catalogue import catalogue, is_favourite, own_place, place_of
+from runtime.cluster.catalogue import catalogue, is_favourite
 from runtime.cluster.model_lists import models_on
+from runtime.cluster.model_places import own_place, place_of
 from runtime.models.favourites import Favourites
 
 if TYPE_CHECKING:

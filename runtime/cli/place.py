@@ -17,7 +17,8 @@ from runtime.cli.virtual_nodes import VirtualNodes, virtual_nodes
 from runtime.cluster.link_survey import measured_links
 from runtime.cluster.model_names import DEMO, session_folder
 from runtime.errors import PomonaError
-from runtime.models.demo import cache_folder, demo_model_folder
+from runtime.models.cache_folder import cache_folder
+from runtime.models.demo import demo_model_folder
 from runtime.models.folder_names import folder_of
 from runtime.models.manifest import MANIFEST_NAME
 from runtime.models.planning_layout import read_planning_layout

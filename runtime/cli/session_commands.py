@@ -174,7 +174,7 @@ def _chat(options: argparse.Namespace) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from runtime.bench.measure import BenchOrder
+    from runtime.bench.order import BenchOrder
     from runtime.cli.bench import BenchOptions, run_bench
 
     return run_bench(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from runtime.cluster.nodes import KnownNode
     from runtime.cluster.running_note import RunningNote
     from runtime.engine.orders import HopKind
-    from runtime.planning.plan import Plan
+    from runtime.planning.values import Plan
     from runtime.server.options import ApiOptions
 
 log = logging.getLogger(__name__)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from runtime.cluster.links import Link
     from runtime.cluster.nodes import KnownNode
     from runtime.engine.orders import AnyReport, Connect
-    from runtime.planning.plan import Plan
+    from runtime.planning.values import Plan
 
 STALL_SECONDS = 120.0
 """A rank that shows no progress for so long while it loads counts as hanging."""

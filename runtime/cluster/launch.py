@@ -13,7 +13,7 @@ from runtime.cluster.messages import UsedLink
 from runtime.cluster.nodes import KnownNode  # msgspec resolves the annotation when it decodes
 from runtime.engine.hop import Address
 from runtime.engine.orders import Connect, HopKind, Launch, Listening, Loaded, Progress, StepStatistics
-from runtime.planning.plan import Plan  # msgspec resolves the annotation when it decodes
+from runtime.planning.values import Plan  # msgspec resolves the annotation when it decodes
 from runtime.server.options import ApiOptions  # msgspec resolves the annotation when it decodes
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from runtime.cluster.links import Link
     from runtime.cluster.nodes import KnownNode
     from runtime.planning.plan import Link as PlanLink
-    from runtime.planning.plan import Plan
+    from runtime.planning.values import Plan
 
 log = logging.getLogger(__name__)
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from runtime.cluster.launch import RankState
     from runtime.engine.frames import AnyFrame
     from runtime.engine.orders import AnyReport, Connect, HopKind, Launch
-    from runtime.planning.plan import Plan
+    from runtime.planning.values import Plan
 
 _LOOPBACK = "127.0.0.1"
 _START_SECONDS = 120.0

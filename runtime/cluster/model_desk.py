@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from runtime.agent.folder import open_home
 from runtime.agent.models.inventory import described
 from runtime.agent.models.messages import ModelOrder
-from runtime.cluster.catalogue import own_place, place_of
 from runtime.cluster.model_fetch import NodesFetch
 from runtime.cluster.model_lists import forget_unfinished_on, models_on, remove_on
 from runtime.cluster.model_names import find_model, own_library, session_folder
+from runtime.cluster.model_places import own_place, place_of
 from runtime.cluster.model_shares import wanted_by
 from runtime.errors import PomonaError
 from runtime.models.favourites import Favourites
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from runtime.cluster.model_fetch import OnFetch
     from runtime.cluster.nodes import KnownNode
     from runtime.models.hub.repository import FoundModel
-    from runtime.planning.plan import Plan
+    from runtime.planning.values import Plan
 
 _FORGET_ATTEMPTS = 25
 _FORGET_PAUSE_SECONDS = 0.2

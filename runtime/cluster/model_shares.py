@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from runtime.agent.models.messages import Held
     from runtime.cluster.nodes import KnownNode
     from runtime.models.parts import Part
-    from runtime.planning.plan import Plan
+    from runtime.planning.values import Plan
 
 UNKNOWN_BYTES_PER_SECOND = 100e6
 """What a link counts as before it was measured."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from runtime.agent.models.messages import FetchProgress
     from runtime.cluster.nodes import KnownNode
     from runtime.models.manifest import Manifest
-    from runtime.planning.plan import Plan
+    from runtime.planning.values import Plan
 
 
 class ModelSupply:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from runtime.cluster.requests import Requests
     from runtime.engine.orders import AnyReport
     from runtime.errors import PomonaError
-    from runtime.planning.plan import Plan
+    from runtime.planning.values import Plan
 
 log = logging.getLogger(__name__)
 

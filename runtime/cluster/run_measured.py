@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from runtime.cluster.launch import RankState
     from runtime.models.layout import ModelLayout
     from runtime.planning.places import Link
-    from runtime.planning.plan import Plan
     from runtime.planning.rebalance import Proposal
+    from runtime.planning.values import Plan
 
 _WORTH = 0.02
 """Gains below this are noise: nobody is asked to move layers for them."""

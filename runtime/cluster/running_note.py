@@ -12,7 +12,7 @@ import msgspec
 
 from runtime.cluster.nodes import KnownNode  # msgspec resolves the annotation when it decodes
 from runtime.note_file import NoteFile
-from runtime.planning.plan import Plan  # msgspec resolves the annotation when it decodes
+from runtime.planning.values import Plan  # msgspec resolves the annotation when it decodes
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

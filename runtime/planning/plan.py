@@ -30,6 +30,7 @@ from runtime.planning.values import (
     Shortfall,
     StagePlan,
     UnusedNode,
+    default_context_tokens,
 )
 
 if TYPE_CHECKING:
@@ -61,13 +62,6 @@ __all__ = [
     "refuse_tensor",
     "stage_weight_bytes",
 ]
-
-_CONTEXT_TOKENS = 8192
-
-
-def default_context_tokens(layout: ModelLayout) -> int:
-    """What is planned for if nobody says: 8192 tokens, or the longest that the model was made for if that is less."""
-    return min(_CONTEXT_TOKENS, layout.context_tokens)
 
 
 def make_plan(

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from runtime.planning.cost import Source  # msgspec resolves the annotation when it decodes
 
+if TYPE_CHECKING:
+    from runtime.models.layout import ModelLayout
+
 Mode = Literal["pipeline", "tensor"]
 Goal = Literal["chat", "requests", "even", "room"]
 """Fastest chat, most requests, even, most room left."""
 ChangeKind = Literal["boundary", "context", "reserve", "node", "goal", "pins", "mode"]
+
+_CONTEXT_TOKENS = 8192
 
 
 class RankPlan(msgspec.Struct, frozen=True):
@@ -149,3 +154,8 @@ class Refusal(msgspec.Struct, frozen=True):
     """Each of them alone would make it fit."""
     draft: Plan | None = None
     """What was asked for, or what lacks least, though it does not fit."""
+
+
+def default_context_tokens(layout: ModelLayout) -> int:
+    """What is planned for if nobody says: 8192 tokens, or the longest that the model was made for if that is less."""
+    return min(_CONTEXT_TOKENS, layout.context_tokens)

@@ -18,14 +18,16 @@ os.environ.setdefault("QT_SCALE_FACTOR", "2")
 from PySide6.QtTest import QTest
 
 from discovery.home import temporary_home
-from gui.app import connect, make_application
+from gui.app import make_application
 from gui.appearance import Appearance, Choice
 from gui.bridge import Bridge
 from gui.session import Phase
 from gui.split.model import Split
 from gui.window import Window
+from gui.wiring import connect
 from runtime.cli.virtual_nodes import VirtualNodes, virtual_nodes
-from runtime.models.demo import cache_folder, demo_model_folder
+from runtime.models.cache_folder import cache_folder
+from runtime.models.demo import demo_model_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from discovery.local_network import Verdict
 from gui import model_samples, pane_samples, samples
-from gui.app import connect
 from gui.bridge import Bridge
 from gui.services import Services
+from gui.wiring import connect
 from runtime.agent.models.messages import FetchProgress, ModelOrder
 from runtime.agent.trust_messages import ShownCode
 from runtime.cluster.catalogue import ModelPlace

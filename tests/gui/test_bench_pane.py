@@ -12,7 +12,7 @@ from gui.bench.keeper import CANCELLED, CHANGED, Step
 from gui.bench.pane import NO_MODEL
 from gui.bench.words import cells, compared_words, read_numbers, round_words
 from gui.session import Phase
-from runtime.bench.measure import BenchOrder, RoundDone
+from runtime.bench.order import BenchOrder, RoundDone
 from runtime.bench.table import Round, StageTime, measured
 from runtime.cluster.messages import Failed, Recovering, Resplit, Serving
 from tests.gui.scripted import ScriptedServices, bridged

@@ -10,7 +10,6 @@ import psutil
 import pytest
 
 from gui import samples
-from gui.app import connect
 from gui.bridge import Bridge
 from gui.checks import Badge, Checks, badge
 from gui.menus import CANCEL_CHECK, CHECK
@@ -18,6 +17,7 @@ from gui.preview import make_preview
 from gui.session import Phase
 from gui.split.card import Tone
 from gui.split.model import Split
+from gui.wiring import connect
 from runtime.check.process import check_in_process
 from runtime.check.records import keep, known
 from runtime.check.result import CheckResult, versions

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gui.app import connect
 from gui.bridge import Bridge
 from gui.samples import node
 from gui.session import Phase
+from gui.wiring import connect
 from runtime.check.process import check_in_process
 from runtime.check.records import known
 from runtime.models.planning_layout import read_planning_layout

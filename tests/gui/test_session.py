@@ -6,9 +6,9 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-from gui.app import connect
 from gui.bridge import Bridge
 from gui.session import Phase
+from gui.wiring import connect
 from tests.running import controllers, workers
 
 pytestmark = pytest.mark.timeout(300)

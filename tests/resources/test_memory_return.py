@@ -5,7 +5,8 @@ from __future__ import annotations
 import psutil
 import pytest
 
-from resources.memory_return import MemoryReturn, unused_bytes, watch_return
+from resources.memory_return import MemoryReturn
+from resources.memory_watch import unused_bytes, watch_return
 from runtime.cluster.messages import MemoryBack
 
 GIB = 1 << 30

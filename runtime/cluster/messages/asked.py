@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from runtime.cluster.messages.base import Message
 from runtime.cluster.nodes import KnownNode  # msgspec resolves the annotation when it decodes
-from runtime.planning.plan import Plan  # msgspec resolves the annotation when it decodes
+from runtime.planning.values import Plan  # msgspec resolves the annotation when it decodes
 from runtime.server.options import ApiOptions  # msgspec resolves the annotation when it decodes
 
 Role = Literal["system", "user", "assistant"]

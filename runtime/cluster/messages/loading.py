@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from runtime.cluster.messages.base import Message
-from runtime.planning.plan import Plan  # msgspec resolves the annotation when it decodes
+from runtime.planning.values import Plan  # msgspec resolves the annotation when it decodes
 
 LoadPhase = Literal["starting", "connecting", "loading", "warming up", "ready"]
 

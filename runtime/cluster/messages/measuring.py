@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from runtime.cluster.messages.base import Message
-from runtime.planning.plan import Plan  # msgspec resolves the annotation when it decodes
+from runtime.planning.values import Plan  # msgspec resolves the annotation when it decodes
 
 
 class Throughput(Message, frozen=True, tag="throughput"):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from aiohttp import web
 
-from runtime.bench.measure import BenchOrder, RoundDone, measure
+from runtime.bench.measure import measure
+from runtime.bench.order import BenchOrder, RoundDone
 from runtime.bench.table import Round, StageTime, csv_lines, markdown_lines, measured, text_lines
 from runtime.cluster.messages import RankHeld, Serving, StageTimes
 from runtime.errors import PomonaError
