@@ -142,8 +142,10 @@ setup() {
     if [ -n "${PYTHON:-}" ] || ! fits .venv/bin/python; then
         "$UV" venv --quiet --clear --python "$python" .venv
     fi
-    "$UV" pip sync --quiet --python .venv --require-hashes requirements-dev.txt
+    # Compiled now, so that not every first start does it, nor every start where Python is told to write no bytecode.
+    "$UV" pip sync --quiet --compile-bytecode --python .venv --require-hashes requirements-dev.txt
     "$UV" pip install --quiet --python .venv --no-deps --no-build-isolation --editable .
+    .venv/bin/python -m compileall -q -j 0 pomona.py discovery resources runtime gui tests
     ingredients >"$STAMP"
 }
 
@@ -193,7 +195,7 @@ clients() {
     export UV_PYTHON_DOWNLOADS=never
     say "Installing into .tools/clients"
     "$UV" venv --quiet --clear --no-project --python "$python" .tools/clients
-    "$UV" pip sync --quiet --python .tools/clients --require-hashes packaging/clients.txt
+    "$UV" pip sync --quiet --compile-bytecode --python .tools/clients --require-hashes packaging/clients.txt
     cp packaging/clients.txt .tools/clients/pin
 }
 
