@@ -45,7 +45,7 @@ class SequenceCache:
         self.layers: list[Any] = make_prompt_cache(model)
         self.places = tuple(places)
         self.can_batch = all(map(_can_batch, self.layers))
-        self.trim_limit_tokens = min(_trim_limit_tokens(part) for cache in self.layers for part in _parts(cache))
+        self.trim_limit_tokens = min(_trim_limit_tokens(part) for cache in self.layers for part in parts_of(cache))
         self.local: list[Any] = [self.layers[place] for place in self.places]
         self.twins: dict[int, int] = {}
         """For each absent layer with a local cache of its kind: that cache's place in ``local``."""
@@ -63,7 +63,7 @@ class SequenceCache:
     def expect_few_tokens(self) -> None:
         """Let the local caches grow by single tokens; otherwise the first one takes memory for 256."""
         for cache in self.local:
-            for part in _parts(cache):
+            for part in parts_of(cache):
                 if hasattr(part, "step"):
                     part.step = 1
 
@@ -85,7 +85,7 @@ class SequenceCache:
     @property
     def constant_bytes(self) -> int:
         """What local caches hold that does not grow with the sequence: recurrent state."""
-        return sum(part.nbytes for cache in self.local for part in _parts(cache) if isinstance(part, ArraysCache))
+        return sum(part.nbytes for cache in self.local for part in parts_of(cache) if isinstance(part, ArraysCache))
 
     def emptied(self) -> Self:
         """The way that local caches, twins and stand-ins are linked, without a local cache."""
@@ -198,12 +198,13 @@ def cut_free(cache: SequenceCache | BatchCache) -> None:
     Models cut it out of what they computed for every token of the step, and a slice keeps all of that in memory.
     """
     for local in cache.local:
-        for part in _parts(local):
+        for part in parts_of(local):
             if isinstance(part, ArraysCache):
                 part.cache = [None if state is None else mx.contiguous(state) for state in part.cache]
 
 
-def _parts(cache: Any) -> tuple[Any, ...]:
+def parts_of(cache: Any) -> tuple[Any, ...]:
+    """The caches that a layer's one is made of: nearly always itself alone."""
     return cache.caches if isinstance(cache, CacheList) else (cache,)
 
 
@@ -219,7 +220,7 @@ def _quantization_group(cache: Any) -> int:
 
 
 def _can_batch(cache: Any) -> bool:
-    return all(type(part) in _BATCHED_KINDS for part in _parts(cache))
+    return all(type(part) in _BATCHED_KINDS for part in parts_of(cache))
 
 
 def _trim_limit_tokens(cache: Any) -> int:
@@ -231,11 +232,11 @@ def _trim_limit_tokens(cache: Any) -> int:
 
 
 def _offset(cache: Any) -> int:
-    return next((int(part.offset) for part in _parts(cache) if hasattr(part, "offset")), 0)
+    return next((int(part.offset) for part in parts_of(cache) if hasattr(part, "offset")), 0)
 
 
 def _advance(cache: Any, token_count: int) -> None:
-    for part in _parts(cache):
+    for part in parts_of(cache):
         if isinstance(part, BatchKVCache | BatchRotatingKVCache):
             part._idx += token_count  # noqa: SLF001  the batch caches have no other way to move their end
         if isinstance(part, BatchRotatingKVCache):
@@ -245,7 +246,7 @@ def _advance(cache: Any, token_count: int) -> None:
 
 
 def _batch_offsets(cache: Any) -> list[mx.array]:
-    return [part.offset for part in _parts(cache) if hasattr(part, "offset")]
+    return [part.offset for part in parts_of(cache) if hasattr(part, "offset")]
 
 
 def _batch_stand_in(cache: Any, lengths: Sequence[int]) -> Any:

@@ -70,6 +70,8 @@ class Driver:
                 if self._send_next():
                     continue
                 begin = time.perf_counter()
+                if self._flights:
+                    self._rank.build_ahead()
                 item = self._inbox.get()
                 self._rank.counters.wait_seconds += time.perf_counter() - begin
             if isinstance(item, Leave):

@@ -53,14 +53,18 @@ class Rank:
             self._next_stage.put(frame)
         return None
 
-    def _step(self, step: Step, payload: bytes | bytearray) -> Stepped | None:
+    def build_ahead(self) -> None:
+        """While nothing is there to do. What comes over MLX is not there as bytes, with which to fill blanks."""
         if self._mlx_hops is None:
-            received = tensors.from_payload(payload, step.carried)
-        else:
-            received = self._mlx_hops.receive(step.carried)
+            self.stage.build_ahead()
+
+    def _step(self, step: Step, payload: bytes | bytearray) -> Stepped | None:
+        received = self._mlx_hops.receive(step.carried) if self._mlx_hops is not None else None
         self.counters.begin_step(step)
         begin = time.perf_counter()
-        result = self.stage.run(step, received)
+        result = self.stage.run_built(step, payload) if received is None else None
+        if result is None:
+            result = self.stage.run(step, tensors.from_payload(payload, step.carried) if received is None else received)
         seconds = time.perf_counter() - begin
         self.counters.count_step(step, seconds)
         stage_seconds = (*step.stage_seconds, seconds)
@@ -87,7 +91,10 @@ def follow(rank: Rank, inbox: Inbox, token_outbox: Outbox | None) -> None:
     """
     while True:
         begin = time.perf_counter()
-        item = inbox.get()
+        item = inbox.get_nowait()
+        if item is None:
+            rank.build_ahead()
+            item = inbox.get()
         rank.counters.wait_seconds += time.perf_counter() - begin
         if isinstance(item, Leave):
             return

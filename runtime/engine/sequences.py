@@ -89,6 +89,16 @@ class SequenceStore:
             _enter(batch, joining)
         return batch.cache
 
+    def together(self, numbers: Sequence[int]) -> SequenceCache | BatchCache | None:
+        """Their caches as rows in this order, if they lie so already and no sequence has to move."""
+        sequences = [self._open[number] for number in numbers if number in self._open]
+        if len(sequences) != len(numbers):
+            return None
+        if len(sequences) == 1:
+            return sequences[0].cache
+        batch = sequences[0].batch
+        return batch.cache if batch is not None and batch.rows == sequences else None
+
     @property
     def nbytes(self) -> int:
         """Bytes in all caches."""

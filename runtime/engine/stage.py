@@ -10,6 +10,7 @@ from mlx import nn
 from mlx.utils import tree_flatten
 
 from runtime.engine.absent import Span
+from runtime.engine.ahead import Ahead, works_ahead
 from runtime.engine.batching import knows_padding
 from runtime.engine.caches import SequenceCache, cut_free
 from runtime.engine.hop import HopError
@@ -21,6 +22,7 @@ from runtime.errors import PomonaError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from runtime.engine.caches import BatchCache
     from runtime.engine.frames import Drop, Open, Step, TokenLogprobs
     from runtime.engine.handover import Carried
     from runtime.engine.sequences import OpenSequence
@@ -58,6 +60,7 @@ class Stage:
         self._span = Span(model, first_layer, end_layer)
         self.is_first, self.is_last = self._span.is_first, self._span.is_last
         self._sequences = SequenceStore(self._new_cache)
+        self._ahead = Ahead(self._span, self._sequences)
         self._steps = 0
         self.kept_limit = KEPT_SEQUENCES
         """How many sequences without a request may stay; less than the usual where their constant state is large."""
@@ -85,6 +88,7 @@ class Stage:
         if state_bytes := cache.constant_bytes:
             weight_bytes = sum(_nbytes(layer.parameters()) for layer in self._span.local)
             self.kept_limit = min(self.kept_limit, max(_LEAST_KEPT, weight_bytes // _KEPT_STATE_SHARE // state_bytes))
+        self._ahead.works = not (self.is_first and self.is_last) and works_ahead(self._span, self._new_cache)
         return self._span.received_bytes_per_token
 
     def hand_over_to(self, model: nn.Module, first_layer: int, end_layer: int) -> None:
@@ -130,6 +134,7 @@ class Stage:
 
     def open(self, frame: Open) -> None:
         """Make room for a new sequence."""
+        self._ahead.undo()
         sampler = Sampler(frame.sampling)
         if frame.prefix is None:
             self._sequences.open(frame.sequence, sampler)
@@ -138,20 +143,51 @@ class Stage:
 
     def drop(self, frame: Drop) -> None:
         """Forget sequences; one that is not there is no fault."""
+        self._ahead.undo()
         self._sequences.drop(frame.sequences)
+
+    def build_ahead(self) -> None:
+        """While there is nothing to do: build the graph of the step that is likely to come."""
+        self._ahead.build()
+
+    def run_built(self, step: Step, payload: bytes | bytearray) -> StageResult | None:
+        """As :meth:`run`, if the graph of this step was built ahead; None if not. ``payload`` is what came with it."""
+        built = self._ahead.take(step)
+        if built is None:
+            return None
+        sequences = self._rows_of(step)
+        built.fill(step.tokens, payload)
+        return self._finish(step, sequences, built.cache, built.logits, built.carried)
 
     def run(self, step: Step, received: Carried) -> StageResult:
         """Run one step and evaluate it. ``received`` is what the stage before made; nothing on the first stage."""
+        self._ahead.undo()
         rows, width = len(step.sequences), step.width
-        sequences = [self._sequences[number] for number in step.sequences]
-        for sequence, position in zip(sequences, step.positions, strict=True):
-            if len(sequence.tokens) != position:
-                raise HopError(f"a step at position {position}, but the cache holds {len(sequence.tokens)} tokens")
+        sequences = self._rows_of(step)
         if not self._span.fits(received, rows * width):
             shapes = {name: array.shape for name, array in received.items()}
             raise HopError(f"{rows} rows of {width} tokens came with {shapes}")
         cache = self._sequences.gather(step.sequences)
         logits, carried = self._span.forward(mx.array(step.tokens).reshape(rows, width), cache.layers, received)
+        return self._finish(step, sequences, cache, logits, carried)
+
+    def _rows_of(self, step: Step) -> list[OpenSequence]:
+        sequences = [self._sequences[number] for number in step.sequences]
+        for sequence, position in zip(sequences, step.positions, strict=True):
+            if len(sequence.tokens) != position:
+                raise HopError(f"a step at position {position}, but the cache holds {len(sequence.tokens)} tokens")
+        return sequences
+
+    def _finish(
+        self,
+        step: Step,
+        sequences: list[OpenSequence],
+        cache: SequenceCache | BatchCache,
+        logits: mx.array,
+        carried: Carried,
+    ) -> StageResult:
+        """Evaluate a step whose graph is there."""
+        width = step.width
         cache.advance_stand_ins(width)
         if width > 1:
             cut_free(cache)
@@ -165,6 +201,7 @@ class Stage:
         self._steps += 1
         if width > 1 or self._steps % _CLEAR_CACHE_STEPS == 0:
             mx.clear_cache()
+        self._ahead.saw(step)
         if choices is None:
             return StageResult(carried)
         logprobs = tuple(choice.logprobs() for choice in choices)

@@ -34,6 +34,22 @@ _BUFFER_DTYPES: dict[CarriedDtype, type[np.generic]] = {
 }
 
 
+class Blank:
+    """An array whose contents come after a graph was built on it; until then, floats in it are no numbers."""
+
+    def __init__(self, shape: Sequence[int], dtype: CarriedDtype) -> None:
+        flat = np.zeros(shape, _BUFFER_DTYPES[dtype])
+        if "float" in dtype:
+            flat.reshape(-1).view(np.uint8)[:] = 0xFF
+        self._bits: Any = mx.array(flat)  # has a buffer, its stubs do not say so
+        self.nbytes = flat.nbytes
+        self.array: mx.array = self._bits.view(MLX_DTYPES[dtype]) if dtype == "bfloat16" else self._bits
+
+    def fill(self, data: bytes | bytearray | memoryview) -> None:
+        """Give it its ``nbytes`` bytes, before anything that was built on it is evaluated."""
+        np.frombuffer(memoryview(self._bits).cast("B"), np.uint8)[:] = np.frombuffer(data, np.uint8)
+
+
 def headers_of(arrays: Carried) -> tuple[CarriedArray, ...]:
     """What names these arrays on the other side. Raises :class:`HopError` for a dtype that does not travel."""
     return tuple(CarriedArray(name, _dtype_name(array), array.shape) for name, array in arrays.items())

@@ -54,6 +54,8 @@ class Pipeline:
     ) -> None:
         edges = [sum(split[:index]) for index in range(len(split) + 1)]
         self.stages = [Stage(build(), first, end, kv_bits) for first, end in pairwise(edges)]
+        for stage in self.stages:
+            stage.warm_up()
         self.wires = [Wire() for _ in self.stages[1:]]
         outboxes: list[Outbox | None] = [*self.wires, None]
         self.ranks = [Rank(stage, Counters(), (), outbox) for stage, outbox in zip(self.stages, outboxes, strict=True)]
@@ -106,9 +108,15 @@ class Pipeline:
         """Go on until every request is over."""
         while len(self.done) < len(self.tokens):
             moves = self.moves()
+            self.build_ahead()
             if not self.send_next():
                 assert moves, "nothing can happen any more, but requests are open"
                 moves[-1]()
+
+    def build_ahead(self) -> None:
+        """Every stage finds time to build what it believes to come next."""
+        for rank in self.ranks:
+            rank.build_ahead()
 
     def _return(self) -> None:
         self.give(self.returning.popleft())

@@ -106,7 +106,7 @@ def test_random_requests_masks_and_cancels_in_a_small_room(little_growth):
         pipeline.give_submit(sent)
     asked = dict.fromkeys([number for number in pipeline.tokens if number % 6 == 5], 0)
     alone_asked = dict(asked)
-    paused = 0
+    paused, cancel_after = 0, 3
     while len(alone.done) < 24:
         give_masks(alone, alone_asked, even)
         if not alone.send_next():
@@ -118,8 +118,9 @@ def test_random_requests_masks_and_cancels_in_a_small_room(little_growth):
         if moves and not went:
             chance.choice(moves)()
         paused += bool(pipeline.driver._room._paused)
-        if chance.random() < 0.002 and (running := sorted(pipeline.tokens.keys() - pipeline.done.keys())):
+        if len(pipeline.done) >= cancel_after and (running := sorted(pipeline.tokens.keys() - pipeline.done.keys())):
             pipeline.give(CancelRequest(chance.choice(running)))
+            cancel_after += 6
     assert paused > 20
     assert "cancelled" in pipeline.done.values()
     for number, tokens in pipeline.tokens.items():
