@@ -19,8 +19,8 @@ from gui.widgets.labels import ElidedLabel, label, set_ink
 if TYPE_CHECKING:
     from gui.theme import Theme
 
-_LONGEST_PAUSE_MS = 1000
-"""However long a block has become, an answer moves at least this often."""
+_SHORTEST_PAUSE_MS, _LONGEST_PAUSE_MS = 90, 1000
+"""Painting takes its time however short a block is; and however long it is, an answer moves at least this often."""
 WAITING = "Waiting for the first token…"
 _FOOTER_TIP = "TTFT: time from sending the question to the first token of the answer."
 
@@ -122,7 +122,7 @@ class Answer(QWidget):
         set_ink(self._footer, theme.dim)
 
     def _write(self) -> None:
-        """Write what came; then wait forty times as long as that took: painting it takes about as long again."""
+        """Write what came; then wait forty times as long as that took, so that it takes a fortieth of the time."""
         now, before = spoken(self._shown.answer), self._written
         if now == before:
             self._prose.setVisible(bool(now.answer))
@@ -134,7 +134,8 @@ class Answer(QWidget):
         _write_more(self._thought, before.reasoning, now.reasoning)
         self._prose.setVisible(bool(now.answer))
         self._name_fold()
-        self._writer.start(min(round((perf_counter() - start) * 40_000), _LONGEST_PAUSE_MS))
+        pause_ms = round((perf_counter() - start) * 40_000)
+        self._writer.start(min(max(pause_ms, _SHORTEST_PAUSE_MS), _LONGEST_PAUSE_MS))
 
     def _name_fold(self) -> None:
         words = len(self._written.reasoning.split())

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices, QTextDocument, QTextListFormat
 
+from gui.chat import markdown
 from gui.chat.markdown import StreamedMarkdown, write_markdown
 from gui.chat.prose import Prose
 from gui.session_scenes import ANSWER
@@ -52,6 +53,21 @@ def written(text, pieces=None):
     return document
 
 
+def runs(block):
+    """Where the letters change, and into what."""
+    found: list[tuple[int, tuple[object, ...]]] = []
+    fragment = block.begin()
+    while not fragment.atEnd():
+        form = fragment.fragment().charFormat()
+        look = (form.fontWeight(), form.fontItalic(), form.fontStrikeOut(), form.anchorHref(), form.fontFixedPitch())
+        if found and found[-1][1] == look:
+            found[-1] = (found[-1][0] + fragment.fragment().length(), look)
+        else:
+            found.append((fragment.fragment().length(), look))
+        fragment += 1
+    return found
+
+
 def shape(document):
     """Every block's text and what it is, to compare two documents by."""
     rows = []
@@ -68,6 +84,7 @@ def shape(document):
                 form.indent(),
                 items.format().style() if items else None,
                 items.itemNumber(block) if items else None,
+                runs(block),
             )
         )
         block = block.next()
@@ -92,6 +109,41 @@ def test_any_mixture_of_blocks_streams_without_a_difference(parts, size):
     text = "\n\n".join(parts)
     pieces = [text[start : start + size] for start in range(0, len(text), size)]
     assert shape(written(text, pieces)) == shape(written(text))
+
+
+marks_and_words = st.sampled_from([*"ab1 .,*_`[]()|~-#>\n&;!\\", "word", "two words ", "* x"])
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(marks_and_words, max_size=30), st.data())
+def test_marks_between_words_stream_without_a_difference(parts, data):
+    text, pieces, rest = "".join(parts), [], "".join(parts)
+    while rest:
+        size = data.draw(st.integers(1, 7))
+        pieces.append(rest[:size])
+        rest = rest[size:]
+    assert shape(written(text, pieces or [""])) == shape(written(text))
+
+
+def test_words_within_a_paragraph_are_not_parsed_again(monkeypatch):
+    parsed: list[str] = []
+    monkeypatch.setattr(markdown, "_PARSER", Counting(markdown._PARSER, parsed))
+    words = "A line of an answer, with some words and a full stop. " * 3
+    text = f"Some **marks** and {words}\n\nAnother paragraph: {words}"
+    document = written(text, [text[start : start + 4] for start in range(0, len(text), 4)])
+    assert len(parsed) < 20
+    assert shape(document) == shape(written(text))
+
+
+class Counting:
+    """A parser that writes down what it was given."""
+
+    def __init__(self, parser, parsed):
+        self._parser, self._parsed = parser, parsed
+
+    def parse(self, text):
+        self._parsed.append(text)
+        return self._parser.parse(text)
 
 
 @settings(deadline=None, max_examples=100)
