@@ -89,7 +89,8 @@ def over(window: Window) -> None:
 
 def verified(window: Window) -> None:
     """A split that was checked against the whole model."""
-    from runtime.check.result import CheckResult, versions
+    from runtime.check.result import CheckResult
+    from runtime.check.versions import versions
 
     demo(window)
     split = window.store.split.counts

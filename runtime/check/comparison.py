@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runtime.check.result import CheckResult, split_of, versions
+from runtime.check.result import CheckResult, split_of
 from runtime.check.runs import run_split, run_whole
+from runtime.check.versions import versions
 
 if TYPE_CHECKING:
     from pathlib import Path

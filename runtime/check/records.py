@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from runtime.check.result import CheckResult, versions
+from runtime.check.result import CheckResult
+from runtime.check.versions import versions
 from runtime.models.cache_folder import cache_folder
 from runtime.models.config import CONFIG_NAME
 from runtime.models.weight_files import WEIGHTS_PATTERN

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -34,16 +32,6 @@ class CheckResult(msgspec.Struct, frozen=True):
 def split_of(plan: Plan) -> tuple[int, ...]:
     """Layers of each stage, or of each rank in tensor mode: all of them."""
     return tuple(stage.layer_count for stage in plan.stages for _rank in stage.ranks)
-
-
-@cache
-def _versions() -> tuple[tuple[str, str], ...]:
-    return tuple((name, version(name)) for name in ("pomona", "mlx", "mlx-lm"))
-
-
-def versions() -> dict[str, str]:
-    """What a result depends on: the installed versions."""
-    return dict(_versions())
 
 
 def sentence(result: CheckResult) -> str:

@@ -15,8 +15,9 @@ import msgspec
 
 from runtime.check.comparison import check_plan
 from runtime.check.records import keep
-from runtime.check.result import CheckResult, sentence, versions
+from runtime.check.result import CheckResult, sentence
 from runtime.check.runs import random_model
+from runtime.check.versions import versions
 from runtime.errors import PomonaError
 from runtime.models.config import parse_settings
 from runtime.models.demo import demo_model_folder

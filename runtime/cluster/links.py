@@ -157,7 +157,10 @@ def why_none(names: tuple[str, str], there: MeasuredLinks, back: MeasuredLinks) 
         if not found.links:
             reasons = "; ".join(f"{dead.address}: {dead.reason}" for dead in found.dead) or "it has no address"
             return f"{name} does not reach {other} ({reasons})."
-    return f"{names[0]} and {names[1]} reach each other, but not by the same pair of addresses."
+    return (
+        f"{names[0]} and {names[1]} reach each other, but by no address in both directions; "
+        "a firewall on one of them may be in the way: allow Pomona to take connections there."
+    )
 
 
 def _plain(address: str) -> str:

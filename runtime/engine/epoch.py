@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 PEER_SECONDS = 60.0
 """How long a rank waits for its neighbours, which may still be importing."""
+_REACH_SECONDS = 4.5
+"""How long it tries to reach one. All listen before any is told to dial, so the other's system answers at once."""
 STEP_LIMIT_TOKENS = 4096
 """No step of any driver is longer; bounds what a hop may announce."""
 
@@ -140,7 +142,7 @@ class Epoch:
             launch.key,
             role_in(launch.epoch, role),
             Credentials(launch.certificate_path, launch.key_path),
-            within_seconds=PEER_SECONDS,
+            within_seconds=_REACH_SECONDS,
             halt=self.halting,
         )
         return self._outbox(connection, f"to {address}")

@@ -259,7 +259,14 @@ def _reach(address: Address, within_seconds: float, halt: Halt) -> socket.socket
     while True:
         halt.check()
         try:
-            return socket.create_connection((address.host, address.port), timeout=HANDSHAKE_SECONDS)
+            left_seconds = max(deadline - time.monotonic(), _DIAL_RETRY_SECONDS)
+            return socket.create_connection((address.host, address.port), min(HANDSHAKE_SECONDS, left_seconds))
+        except TimeoutError as error:
+            if time.monotonic() > deadline:
+                raise HopError(
+                    f"cannot reach the worker at {address}, which answered nothing for {within_seconds:.0f} s; a "
+                    "firewall on that node or between the two may block it: allow Pomona to take connections there"
+                ) from error
         except OSError as error:
             if time.monotonic() > deadline:
                 raise HopError(f"nobody answers at {address}: {error.strerror or error}") from error

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from runtime.agent.folder import data_folder, open_home
 from runtime.cluster.client import SessionClient
-from runtime.cluster.messages import Chat, ChatMessage, Ending, Failed, Finished, Ready, Recovering, Text
+from runtime.cluster.messages import Chat, ChatMessage, Ending, Failed, Finished, LoadProgress, Ready, Recovering, Text
 from runtime.cluster.node_watcher import NodeWatcher
 from tests.faults.seen import QUESTION
 from tests.running import plan_for
@@ -58,6 +58,8 @@ async def main(folder: Path, split: list[int], ids: list[str], *, keep_running: 
                 say("ready", nodes=[rank.node_name for rank in event.ranks])
                 if not answers:
                     await client.send(Chat("first", (ChatMessage("user", QUESTION),), TOKENS))
+            case LoadProgress():
+                say("progress", phase=event.phase)
             case Text():
                 say("text", request=event.request_id, tokens=event.token_ids)
             case Finished():

@@ -1,4 +1,4 @@
-"""A cable is pulled while a model answers, for good or for eight seconds, at every place of the pipeline."""
+"""A cable is pulled while a model answers, for good or for eight seconds, at every place; a firewall is in the way."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+from discovery.address import DEFAULT_PORT
 from tests.faults.harm import PLACES
 from tests.netlab.agents import Agent, pair
 from tests.netlab.lab import Lab, missing
@@ -90,4 +91,29 @@ def test_a_cable(network, demo_model, note, keep, seconds, place):
         front_end.process.wait(60)
     # Those on the node that was cut off end by themselves: before it is back, or when it is.
     _gone, alive = psutil.wait_procs(workers, timeout=LEASE_SECONDS)
+    assert not alive
+
+
+def test_a_firewall_between_two_nodes(network, demo_model, note):
+    """It lets the agent's port through and drops what asks for the worker's: the start is over in a few seconds."""
+    lab, agents = network
+    caller, behind = agents[0], agents[1]
+    ids = [agent.node_id for agent in agents]
+    front_end = Watched(lab["desk"], "tests.faults.lab_session", str(demo_model), "10,10,10", "end", *ids)
+    try:
+        until(front_end, lambda events: bool(events) and events[0]["event"] == "progress")  # links were measured
+        behind.host.wall(caller.host, DEFAULT_PORT)
+        until(front_end, lambda events: bool(events) and events[-1]["event"] == "closed")
+        failed = next(event for event in front_end.events if event["event"] == "trouble")
+        began = next(event for event in front_end.events if event.get("phase") == "connecting")["seconds"]
+        note("firewall", "pipeline first", "ends", failed["seconds"] - began, failed["reason"])
+        assert caller.name in failed["reason"]
+        assert behind.host.address() in failed["reason"]
+        assert "firewall" in failed["reason"]
+    finally:
+        front_end.process.wait(60)
+        behind.host.unwall()
+    _gone, alive = psutil.wait_procs(
+        [worker for agent in agents for worker in workers_of(agent)], timeout=LEASE_SECONDS
+    )
     assert not alive

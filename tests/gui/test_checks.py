@@ -20,8 +20,9 @@ from gui.split.model import Split
 from gui.wiring import connect
 from runtime.check.process import check_in_process
 from runtime.check.records import keep, known
-from runtime.check.result import CheckResult, versions
+from runtime.check.result import CheckResult
 from runtime.check.runs import random_model
+from runtime.check.versions import versions
 from runtime.errors import PomonaError
 from runtime.models.layout import read_layout
 from tests.gui.scripted import ScriptedServices

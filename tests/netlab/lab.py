@@ -132,6 +132,17 @@ class Host:
         self._ip("-4", "address", "flush", "dev", device)
         self._ip("address", "add", f"{address}/24", "broadcast", "+", "dev", device)
 
+    def wall(self, other: Host, open_port: int) -> None:
+        """From now on, silence for whatever ``other`` asks of any port but one: what a firewall does."""
+        answers = ["to", other.address(), "ipproto", "tcp"]
+        self._ip("rule", "add", "pref", "10", *answers, "sport", str(open_port), "lookup", "main")
+        self._ip("rule", "add", "pref", "11", *answers, "sport", "1024-65534", "blackhole")
+
+    def unwall(self) -> None:
+        """No firewall any more."""
+        for preference in ("10", "11"):
+            self._ip("rule", "delete", "pref", preference)
+
     def limit_rate(self, megabits: int, lan: int = 0) -> None:
         """Slow a cable down in both directions."""
         limit = ["root", "tbf", "rate", f"{megabits}mbit", "burst", "64kb", "latency", "50ms"]

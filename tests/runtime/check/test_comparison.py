@@ -13,8 +13,9 @@ import pytest
 from runtime.check import comparison, records
 from runtime.check import runs as runs_of_check
 from runtime.check.comparison import check_plan
-from runtime.check.result import CheckResult, versions
+from runtime.check.result import CheckResult
 from runtime.check.runs import Run
+from runtime.check.versions import versions
 from runtime.errors import PomonaError
 from runtime.models.safetensors_header import read_header
 from tests.matrix.configs import CONFIGS

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from runtime.check.records import verified
-from runtime.check.result import versions
+from runtime.check.versions import versions
 from runtime.models.safetensors_header import read_header
 from tests.matrix.configs import CONFIGS
 from tests.matrix.staged import saved

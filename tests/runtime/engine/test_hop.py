@@ -257,3 +257,20 @@ def test_nobody_at_an_address_is_said_after_the_time_given(nodes):
         free = at(listener, caller)
     with pytest.raises(HopError, match=f"nobody answers at {free}"):
         hop.dial(free, KEY, "stage 0", caller.ours, within_seconds=0.2)
+
+
+def test_a_firewall_that_says_nothing_is_named_in_time(nodes):
+    """A full backlog does what a firewall does: the system drops what asks for a connection."""
+    _, caller, _ = nodes
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(3):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listener.getsockname())
+        began = time.monotonic()
+        with pytest.raises(HopError, match=r"answered nothing for 1 s; a firewall"):
+            hop.dial(at(listener, caller), KEY, "stage 0", caller.ours, within_seconds=1)
+        assert time.monotonic() - began < hop.HANDSHAKE_SECONDS
