@@ -25,7 +25,7 @@ from runtime.cluster.messages import Failed, Ready
 from runtime.cluster.troubles import Trouble, Troubles
 from runtime.cluster.versions import version_warnings
 from runtime.engine.hop import Credentials
-from runtime.engine.orders import PeerLost, StepStatistics, WorkerFailed
+from runtime.engine.orders import LoadStalled, PeerLost, StepStatistics, WorkerFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -181,6 +181,8 @@ class Pipeline:
                 tell(Trouble(Failed(f"{name}: {reason}", node_id), lost_worker=number))
             case PeerLost(reason, epoch) if epoch == self._crew.epoch:
                 self._troubles.tell_late(Trouble(Failed(f"{name}: {reason}", node_id)))
+            case LoadStalled(seconds) if self._crew.is_alive(number):
+                self._end_rank(rank, f"has neither computed nor read anything for {seconds:.0f} s while {rank.phase}")
             case StepStatistics(stalled_seconds=stalled) if stalled and self._crew.is_alive(number):
                 self._end_rank(rank, f"has been in one step for {stalled:.0f} s")
 

@@ -134,6 +134,12 @@ class Progress(Report, frozen=True, tag="progress"):
     epoch: Index = 0
 
 
+class LoadStalled(Report, frozen=True, tag="load_stalled"):
+    """While it loads, the process has neither computed nor read anything for so long (engine/stalls.py)."""
+
+    seconds: float
+
+
 class Loaded(Report, frozen=True, tag="loaded"):
     """The stage is warm."""
 
@@ -181,7 +187,7 @@ class PeerLost(Report, frozen=True, tag="peer_lost"):
 
 
 AnyOrder = Launch | Connect | Rebuild | Quit | Stay
-AnyReport = Listening | Progress | Loaded | StepStatistics | WorkerFailed | PeerLost
+AnyReport = Listening | Progress | LoadStalled | Loaded | StepStatistics | WorkerFailed | PeerLost
 
 _encoder = msgspec.json.Encoder()
 _order_decoder = msgspec.json.Decoder(AnyOrder)

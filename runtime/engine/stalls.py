@@ -1,7 +1,8 @@
-"""When a step counts as stalled: it takes far longer than those before it. Pure.
+"""When a step or loading counts as stalled. Pure.
 
-A rank that hangs in a step still makes signs of life, from another thread. No fixed limit would do: a token takes
-milliseconds, a prompt's chunk on a slow node many seconds.
+A rank that hangs still makes signs of life, from another thread. No fixed limit would do for a step: a token takes
+milliseconds, a prompt's chunk on a slow node many seconds; so it is compared with those before it. Loading may take
+minutes, but then the process computes or reads all the while.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ _TIMES_AS_LONG = 10.0
 _LEAST_SECONDS, _MOST_SECONDS = 3.5, 120.0
 _IDLE_SECONDS, _AFTER_IDLE_SECONDS = 60.0, 30.0
 """After a pause the system may have to bring weights back to memory first."""
+_STILL_SECONDS = 4.0
+_STILL_CPU_SHARE = 0.02
+"""Of a core: what the threads take that watch while nothing else happens is far less."""
 _LOOK_LIMIT_SECONDS = 0.5
 """Longer between two looks, the process was stopped or had no processor, and its step stood still with it."""
 
@@ -67,3 +71,24 @@ class StallWatch:
         if self._idle_before_seconds > _IDLE_SECONDS:
             limit = max(limit, _AFTER_IDLE_SECONDS)
         return self._in_step_seconds if self._in_step_seconds > limit else 0.0
+
+
+class LoadWatch:
+    """Looks at what the process has done while it loads, several times a second; the caller brings the clock."""
+
+    def __init__(self) -> None:
+        self._looked_seconds: float | None = None
+        self._cpu_seconds = 0.0
+        self._reads = -1
+        self._still_seconds = 0.0
+
+    def look(self, now_seconds: float, cpu_seconds: float, reads: int) -> float:
+        """For how long it has neither computed nor read, if that is a stall; 0 if not.
+
+        ``cpu_seconds`` and ``reads`` (blocks read and pages brought in) are those of the process since it began.
+        """
+        passed = now_seconds - self._looked_seconds if self._looked_seconds is not None else 0.0
+        busy = cpu_seconds - self._cpu_seconds > _STILL_CPU_SHARE * passed or reads != self._reads
+        self._looked_seconds, self._cpu_seconds, self._reads = now_seconds, cpu_seconds, reads
+        self._still_seconds = 0.0 if busy else self._still_seconds + min(passed, _LOOK_LIMIT_SECONDS)
+        return self._still_seconds if self._still_seconds > _STILL_SECONDS else 0.0

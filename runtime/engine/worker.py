@@ -5,9 +5,11 @@ Orders come as lines on standard input, reports go out as lines on standard outp
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import queue
+import resource
 import sys
 import threading
 import time
@@ -25,6 +27,7 @@ from runtime.engine.orders import (
     Launch,
     Listening,
     Loaded,
+    LoadStalled,
     PeerLost,
     Progress,
     Quit,
@@ -34,13 +37,15 @@ from runtime.engine.orders import (
     decode_order,
     encode_line,
 )
-from runtime.engine.stalls import StallWatch
+from runtime.engine.stalls import LoadWatch, StallWatch
 from runtime.engine.switchboard import Switchboard
 from runtime.engine.without_text import import_mlx_lm
 from runtime.environment import fast_synch_warning
 from runtime.signs import Signs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import mlx.core as mx
 
     from runtime.engine.epoch import Epoch
@@ -159,7 +164,8 @@ class _Worker:
         world = None
         if connect.ring:
             world = tensor_group.join(connect.ring, launch.rank_in_stage if in_group else launch.stage)
-        received_bytes_per_token = self._load(epoch, world if in_group else None)
+        with self._watched_load():
+            received_bytes_per_token = self._load(epoch, world if in_group else None)
         assert self._stage is not None  # it was just loaded
         rank = epoch.run(self._stage, received_bytes_per_token, self._counters, world)
         over = threading.Event()
@@ -233,6 +239,26 @@ class _Worker:
             if self._epoch is not None:
                 self._epoch.halt()
         self._words.put(word)
+
+    @contextlib.contextmanager
+    def _watched_load(self) -> Iterator[None]:
+        """Meanwhile another thread tells of a load in which nothing happens."""
+        over = threading.Event()
+
+        def watch() -> None:
+            stalls = LoadWatch()
+            while not over.wait(_SAMPLE_SECONDS):
+                used = resource.getrusage(resource.RUSAGE_SELF)
+                reads = used.ru_inblock + used.ru_majflt
+                if stalled := stalls.look(time.monotonic(), used.ru_utime + used.ru_stime, reads):
+                    self._report(LoadStalled(stalled))
+                    return
+
+        threading.Thread(target=watch, name="load", daemon=True).start()
+        try:
+            yield
+        finally:
+            over.set()
 
     def _sample(self, rank: Rank, epoch: Epoch, over: threading.Event) -> None:
         last: StepStatistics | None = None

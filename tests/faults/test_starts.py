@@ -93,6 +93,20 @@ async def test_an_exception_while_loading(fleet, demo_model, note, mode):
     await starts_now(fleet, demo_model, mode)
 
 
+@pytest.mark.parametrize("mode", PLACES)
+async def test_a_load_that_hangs(fleet, demo_model, note, mode):
+    for place, index in PLACES[mode].items():
+        fleet.forget_wishes()
+        fleet.wish(f"rank-{index}", "hang in load")
+        async with start(fleet, demo_model, mode) as running:
+            failed, seconds = await end_of_start(running, partial(_is_rank, index))
+            assert isinstance(failed, Failed)
+            note("hang in load", f"{mode} {place}", "ends", seconds, failed.reason)
+            assert fleet.names[index] in failed.reason
+            assert "neither computed nor read" in failed.reason
+    await starts_now(fleet, demo_model, mode)
+
+
 async def test_weights_that_are_cut_short_before_the_start(fleet, demo_model, tmp_path, note):
     folder = copy_of(demo_model, tmp_path)
     os.truncate(folder / WEIGHTS_NAME, 50 << 20)

@@ -2,7 +2,8 @@
 
 Files in the folder that ``POMONA_FAULTS`` names say what is to happen; the product knows nothing of it:
 
-- ``rank-N``, for the worker of rank N: ``load``, ``prefill`` or ``decode`` raises there, ``hang`` stays in decoding;
+- ``rank-N``, for the worker of rank N: ``load``, ``prefill`` or ``decode`` raises there, ``hang`` stays in
+  decoding, ``hang in load`` in loading;
 - ``clock``, for every process: seconds by which its wall clock is off;
 - ``version``, for an agent: ``ours`` has it misunderstand its controller, ``theirs`` the reverse;
 - ``recoveries``, for a controller: how often a session may be mended.
@@ -41,21 +42,24 @@ def in_stage(module: Any) -> None:
     if "--rank" not in sys.orig_argv:
         return
     name = f"rank-{sys.orig_argv[sys.orig_argv.index('--rank') + 1]}"
-    run, load = module.Stage.run, module.Stage.load
+    finish, load = module.Stage._finish, module.Stage.load
 
-    def forced_run(self: Any, step: Any, received: Any) -> Any:
+    def forced_finish(self: Any, step: Any, *rest: Any) -> Any:
         if wish(name) == ("decode" if step.sample else "prefill"):
             raise ForcedError(f"forced in {wish(name)}")
         while step.sample and wish(name) == "hang":
             time.sleep(0.1)
-        return run(self, step, received)
+        return finish(self, step, *rest)
 
     def forced_load(self: Any) -> Any:
         if wish(name) == "load":
             raise ForcedError("forced in load")
-        yield from load(self)
+        for place, read in enumerate(load(self)):
+            while place == 3 and wish(name) == "hang in load":
+                time.sleep(0.1)
+            yield read
 
-    module.Stage.run, module.Stage.load = forced_run, forced_load
+    module.Stage._finish, module.Stage.load = forced_finish, forced_load
 
 
 def in_messages(module: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.engine.stalls import Pace, StallWatch
+from runtime.engine.stalls import LoadWatch, Pace, StallWatch
 
 DECODE_SECONDS = 0.05
 
@@ -71,3 +71,23 @@ def test_time_that_the_process_did_not_have_does_not_count(pace):
 def test_steps_that_end_are_no_stall(pace):
     watch = StallWatch(pace)
     assert not any(watch.look(now / 10, now, 1) for now in range(10, 1000))
+
+
+@pytest.mark.parametrize(
+    ("cpu_share", "reads_per_look", "stalls"),
+    [(0.0, 0, True), (0.005, 0, True), (0.3, 0, False), (0.0, 1, False)],
+    ids=["nothing at all", "its watchers alone", "computes", "reads from a slow disk"],
+)
+def test_a_load_in_which_nothing_happens_is_a_stall_within_five_seconds(cpu_share, reads_per_look, stalls):
+    watch, said = LoadWatch(), []
+    for look in range(49):
+        now = 10 + look / 10
+        said.append(watch.look(now, cpu_share * now, look * reads_per_look))
+    assert bool(said[-1]) == stalls
+    assert not any(said[:40])
+
+
+def test_a_process_that_was_stopped_itself_did_not_stall_in_loading():
+    watch = LoadWatch()
+    watch.look(1.0, 0.5, 7)
+    assert not watch.look(3000.0, 0.5, 7)
