@@ -77,6 +77,7 @@ class Session:
         self._supply = ModelSupply(home, request.model_folder, request.folder_on, publish)
         self._pipeline = Pipeline(home, facts, self._requests, self._supply, publish, self._on_trouble)
         self._ready: Ready | None = None
+        self._why_building = "The model is being loaded."
         self._rebuilding: asyncio.Task[None] | None = None
         self._recoveries = Recoveries()
         self._sleep = SleepWatch()
@@ -106,6 +107,7 @@ class Session:
             refusal = "The model is being loaded; change the split when it is ready."
         else:
             refusal = self._running.go_over(resplit.plan, resplit.nodes)
+            self._why_building = "The split is being changed, and answers go on then."
         if refusal:
             self._publish(PlanRefused(refusal))
         else:
@@ -148,7 +150,7 @@ class Session:
         if self._over.done():
             return Health("ending", "The session is over.", answers.active, ranks)
         if not self._is_answering:
-            return Health("loading", "The model is being loaded.", answers.active, ranks)
+            return Health("loading", self._why_building, answers.active, ranks)
         return of_running(ranks, answers.active, now - answers.last_sign_seconds)
 
     # The life of a session ----------------------------------------------------------------------------------------
@@ -239,6 +241,7 @@ class Session:
             log.warning("cannot go on: %s", refusal)
             return False
         log.warning("going on after: %s", trouble.cause.reason)
+        self._why_building = f"{trouble.cause.reason} The model is being loaded again, and answers go on then."
         self._publish(Recovering(trouble.cause.reason, trouble.cause.node_id))
         self._rebuild()
         return True
