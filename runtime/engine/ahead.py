@@ -42,6 +42,11 @@ class Built(NamedTuple):
     tokens: Blank
     received: tuple[Blank, ...]
 
+    @property
+    def payload_bytes(self) -> int:
+        """What has to come with the step."""
+        return sum(blank.nbytes for blank in self.received)
+
     def fill(self, tokens: Sequence[int], payload: bytes | bytearray) -> None:
         """Give the graph its input: the rows' tokens, and the arrays of ``payload`` one after the other."""
         self.tokens.fill(np.array(tokens, np.int32).tobytes())
@@ -96,12 +101,13 @@ class Ahead:
         self._undo = undo_of(cache)
         self._built = build_on_blanks(self._span, cache, len(self._rows), seen.carried)
 
-    def take(self, step: Step) -> Built | None:
+    def take(self, step: Step, payload_bytes: int) -> Built | None:
         """The graph of this step; None, and the caches as they were, if it is not the one that was built."""
         built = self._built
         if built is None:
             return None
-        if step.sequences != self._rows or step.width != 1 or step.carried != self._seen[self._rows].carried:
+        is_it = step.sequences == self._rows and step.width == 1 and step.carried == self._seen[self._rows].carried
+        if not is_it or payload_bytes != built.payload_bytes:
             self.undo()
             return None
         self._built = self._undo = None  # with the old caches gone, MLX writes into their buffers

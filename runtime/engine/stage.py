@@ -152,7 +152,7 @@ class Stage:
 
     def run_built(self, step: Step, payload: bytes | bytearray) -> StageResult | None:
         """As :meth:`run`, if the graph of this step was built ahead; None if not. ``payload`` is what came with it."""
-        built = self._ahead.take(step)
+        built = self._ahead.take(step, len(payload))
         if built is None:
             return None
         sequences = self._rows_of(step)

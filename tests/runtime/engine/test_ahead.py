@@ -11,7 +11,8 @@ import pytest
 
 from runtime.engine import tensors
 from runtime.engine.ahead import works_ahead
-from runtime.engine.frames import Drop, Open, Prefix, Sampling, Step
+from runtime.engine.frames import CarriedArray, Drop, Open, Prefix, Sampling, Step
+from runtime.engine.hop import HopError
 from runtime.engine.stage import Stage
 from tests.runtime.engine.models import CONFIGS, build
 from tests.runtime.engine.pipeline import Pipeline, greedy
@@ -97,6 +98,20 @@ def test_a_wrong_guess_leaves_nothing(name):
         return seen
 
     assert logits(ahead=True) == logits(ahead=False)
+
+
+def test_bytes_that_do_not_match_the_header_are_refused_all_the_same():
+    stages = Staged(CONFIGS["llama, tied"], (3, 4))
+    stages.open(0)
+    stages.step(PROMPT, s0=0)
+    stages.step((1,), s0=11)
+    stages.build_ahead()
+    stage = stages.stages[1]
+    step = Step(9, (0,), (12,), (2,), sample=True, carried=(CarriedArray("hidden", "float32", (1, 1, 64)),))
+    assert stage.run_built(step, bytes(64)) is None
+    with pytest.raises(HopError, match="came with 64 bytes"):
+        tensors.from_payload(bytes(64), step.carried)
+    stages.stages[0].run(msgspec.structs.replace(step, carried=()), {})  # nothing was left of what was built
 
 
 def test_groups_in_turn_are_guessed():
