@@ -36,8 +36,12 @@ class OpenSequence:
 @dataclass(slots=True, eq=False)
 class _Batch:
     rows: list[OpenSequence]
-    """Dropped ones stay until the next step."""
+    """Those that were dropped or have gone on alone stay until the next step."""
     cache: BatchCache
+
+    def holds(self, sequences: list[OpenSequence]) -> bool:
+        """Whether its rows are these and every one of them is up to date."""
+        return self.rows == sequences and all(sequence.batch is self for sequence in sequences)
 
 
 class SequenceStore:
@@ -77,7 +81,7 @@ class SequenceStore:
         batch = _commonest_batch(sequences)
         if batch is None:
             return self._new_batch(sequences)
-        if batch.rows == sequences:
+        if batch.holds(sequences):
             return batch.cache
         staying = [sequence for sequence in sequences if sequence.batch is batch]
         if staying != sequences[: len(staying)]:
@@ -97,7 +101,7 @@ class SequenceStore:
         if len(sequences) == 1:
             return sequences[0].cache
         batch = sequences[0].batch
-        return batch.cache if batch is not None and batch.rows == sequences else None
+        return batch.cache if batch is not None and batch.holds(sequences) else None
 
     @property
     def nbytes(self) -> int:

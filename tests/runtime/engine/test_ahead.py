@@ -7,6 +7,7 @@ from typing import Any
 
 import mlx.core as mx
 import msgspec
+import numpy as np
 import pytest
 
 from runtime.engine import tensors
@@ -98,6 +99,22 @@ def test_a_wrong_guess_leaves_nothing(name):
         return seen
 
     assert logits(ahead=True) == logits(ahead=False)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_row_that_went_on_alone_comes_back_up_to_date(name):
+    stages, alone = Staged(CONFIGS[name], (3, 4)), Staged(CONFIGS[name], (3, 4))
+    for sequence in (0, 1):
+        for one in (stages, alone):
+            one.open(sequence)
+            one.step(PROMPT[: 4 + sequence], **{f"s{sequence}": 0})
+    stages.step((1, 2), s0=4, s1=5)
+    stages.step((3,), s0=5)
+    together = stages.step((4, 5), s0=6, s1=6)
+    first = [alone.step((token,), s0=4 + place) for place, token in enumerate((1, 3, 4))][-1]
+    second = [alone.step((token,), s1=5 + place) for place, token in enumerate((2, 5))][-1]
+    for row, expected in zip(together, (*first, *second), strict=True):
+        assert np.allclose(np.frombuffer(row, np.float32), np.frombuffer(expected, np.float32), atol=1e-4)
 
 
 def test_bytes_that_do_not_match_the_header_are_refused_all_the_same():
