@@ -50,7 +50,7 @@ class Places:
 
 def commands(places: Places) -> list[list[str]]:
     """What makes the environment whole: the locked packages that fit this machine, then Pomona itself."""
-    into = ["--quiet", "--python", str(places.environment)]
+    into = ["--quiet", "--compile-bytecode", "--python", str(places.environment)]  # or each first start would do it
     (wheel,) = places.resources.glob("pomona-*.whl")
     lock = str(places.resources / "requirements.txt")
     return [
