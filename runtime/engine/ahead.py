@@ -151,6 +151,7 @@ def works_ahead(span: Span, new_cache: Callable[[], SequenceCache]) -> bool:
     headers, payload = to_payload(received)
     usual, ahead = new_cache(), new_cache()
     for cache in (usual, ahead):
+        cache.expect_few_tokens()
         _evaluate(span, cache, *span.forward(mx.array([[1]]), cache.layers, received))
         cache.advance_stand_ins(1)
     expected = _evaluate(span, usual, *span.forward(mx.array([[2]]), usual.layers, received))
