@@ -58,17 +58,36 @@ async def run_at_random(
         assert tokens == greedy(model, prompt, len(tokens))
 
 
-async def one_and_eight(model: Any, folder: Path, made: Plan, vocabulary: int, token_count: int) -> None:
-    """One request alone, then eight at once of different lengths: each gets what the whole model says."""
+def prompts_below(vocabulary: int) -> list[tuple[int, ...]]:
     chance = random.Random(7)
-    prompts = [
-        tuple(chance.randrange(1, vocabulary) for _ in range(length)) for length in (20, 1, 2, 5, 9, 17, 40, 70, 3)
-    ]
+    return [tuple(chance.randrange(1, vocabulary) for _ in range(length)) for length in PROMPT_LENGTHS]
+
+
+def of_the_whole(model: Any, prompts: list[tuple[int, ...]], token_count: int) -> list[list[int]]:
+    return [greedy(model, prompt, token_count) for prompt in prompts]
+
+
+async def one_and_eight(
+    folder: Path, made: Plan, prompts: list[tuple[int, ...]], expected: list[list[int]], token_count: int
+) -> None:
+    """One request alone, then eight at once of different lengths: each gets what the whole model says."""
     submits = [Submit(request, prompt, token_count, (), Sampling()) for request, prompt in enumerate(prompts)]
     async with LocalRanks(made, folder) as ranks:
         tokens = (await ask(ranks, submits[0])).tokens | (await ask(ranks, *submits[1:])).tokens
     for request, prompt in enumerate(prompts):
-        assert tokens[request] == greedy(model, prompt, token_count), f"prompt of {len(prompt)} tokens"
+        assert tokens[request] == expected[request], f"prompt of {len(prompt)} tokens"
+
+
+async def tiny_one_and_eight(name: str, folder: Path, split: tuple[int, ...]) -> None:
+    prompts = prompts_below(128)
+    expected = of_the_whole(build(CONFIGS[name]), prompts, LONG_TOKENS)
+    await one_and_eight(save(name, folder), plan(split), prompts, expected, LONG_TOKENS)
+
+
+@pytest.fixture(scope="module")
+def long_answers(demo_model) -> list[list[int]]:
+    """What the whole demo model says: five minutes of computing, once for every split."""
+    return of_the_whole(load_model(demo_model)[0], prompts_below(DEMO_WORDS), LONG_TOKENS)
 
 
 @pytest.mark.parametrize(
@@ -108,23 +127,25 @@ async def test_five_hundred_requests_over_groups_of_two_ranks(tmp_path, name, sp
 
 @pytest.mark.matrix
 async def test_two_hundred_tokens_of_one_and_of_eight_at_once(tmp_path):
-    await one_and_eight(build(CONFIGS[SLIDING]), save(SLIDING, tmp_path), plan(SPLITS[2]), 128, LONG_TOKENS)
+    await tiny_one_and_eight(SLIDING, tmp_path, SPLITS[2])
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", CONFIGS)
 @pytest.mark.parametrize("split", SPLITS, ids=str)
 async def test_two_hundred_tokens_on_every_kind_of_layer(tmp_path, name, split):
-    await one_and_eight(build(CONFIGS[name]), save(name, tmp_path), plan(split), 128, LONG_TOKENS)
+    await tiny_one_and_eight(name, tmp_path, split)
 
 
 @pytest.mark.matrix
 async def test_the_demo_model_answers_one_and_eight_at_once(demo_model):
-    await one_and_eight(load_model(demo_model)[0], demo_model, plan(DEMO_SPLITS[1]), DEMO_WORDS, 5)
+    prompts = prompts_below(DEMO_WORDS)
+    expected = of_the_whole(load_model(demo_model)[0], prompts, 5)
+    await one_and_eight(demo_model, plan(DEMO_SPLITS[1]), prompts, expected, 5)
 
 
 @pytest.mark.matrix
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("split", DEMO_SPLITS, ids=str)
-async def test_two_hundred_tokens_of_the_demo_model(demo_model, split):
-    await one_and_eight(load_model(demo_model)[0], demo_model, plan(split), DEMO_WORDS, LONG_TOKENS)
+async def test_two_hundred_tokens_of_the_demo_model(demo_model, long_answers, split):
+    await one_and_eight(demo_model, plan(split), prompts_below(DEMO_WORDS), long_answers, LONG_TOKENS)
