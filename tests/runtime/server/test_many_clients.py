@@ -126,9 +126,11 @@ async def test_a_rank_that_dies_while_it_answers_costs_time_and_nothing_else(spe
             stream = await soak.client.chat.completions.create(
                 model=server.model, messages=question(3), temperature=0, max_tokens=60, stream=True
             )
-            heard = ""
+            heard, killed = "", False
             async for chunk in stream:
                 heard += chunk.choices[0].delta.content or ""
-                if len(heard) > 20 and len(server.workers()) == 3:
+                if len(heard) > 20 and not killed:  # once: a session gives up at the fourth loss in ten minutes
                     server.workers()[1].kill()
+                    killed = True
+            assert killed
             assert heard == alone
