@@ -105,6 +105,11 @@ class Outbox:
         if not self._closed:
             self._queue.put((frame, payload))
 
+    def wait_sent(self, limit_seconds: float) -> None:
+        """Sleep until every queued frame is with the system, but no longer than this."""
+        with self._queue.all_tasks_done:
+            self._queue.all_tasks_done.wait_for(lambda: not self._queue.unfinished_tasks, limit_seconds)
+
     def close(self) -> None:
         """Close the hop and end the thread."""
         self._closed = True
@@ -114,13 +119,13 @@ class Outbox:
     def _write(self) -> None:
         failed = False
         while (item := self._queue.get()) is not None:
-            if failed:
-                continue  # keeps the compute thread from waiting on a hop that is gone; it reads of the loss soon
-            begin = time.perf_counter()
-            try:
-                self._sender.send(*item)
-            except HopError as error:
-                failed = True
-                self._inbox.put(Lost(error))
-            self.send_seconds += time.perf_counter() - begin
+            if not failed:  # else the compute thread must not wait on a hop that is gone; it reads of the loss soon
+                begin = time.perf_counter()
+                try:
+                    self._sender.send(*item)
+                except HopError as error:
+                    failed = True
+                    self._inbox.put(Lost(error))
+                self.send_seconds += time.perf_counter() - begin
+            self._queue.task_done()
         self._sender.close()

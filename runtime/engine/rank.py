@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from runtime.engine.mlx_hops import MlxHops
     from runtime.engine.stage import Stage
 
+_SEND_LIMIT_SECONDS = 0.01
+"""On a slower way, or to a peer that does not read, nothing is gained by waiting."""
+
 
 class Rank:
     """A stage with its ways out: ``followers`` of its own tensor group, and the leader of the next stage."""
@@ -53,10 +56,17 @@ class Rank:
             self._next_stage.put(frame)
         return None
 
-    def build_ahead(self) -> None:
-        """While nothing is there to do. What comes over MLX is not there as bytes, with which to fill blanks."""
-        if self._mlx_hops is None:
-            self.stage.build_ahead()
+    def build_ahead(self, token_outbox: Outbox | None = None) -> None:
+        """While nothing is there to do. What comes over MLX is not there as bytes, with which to fill blanks.
+
+        What goes out goes first: building holds Python's lock, for which a writer would wait.
+        """
+        if self._mlx_hops is not None:
+            return
+        for outbox in (*self._followers, self._next_stage, token_outbox):
+            if outbox is not None:
+                outbox.wait_sent(_SEND_LIMIT_SECONDS)
+        self.stage.build_ahead()
 
     def _step(self, step: Step, payload: bytes | bytearray) -> Stepped | None:
         received = self._mlx_hops.receive(step.carried) if self._mlx_hops is not None else None
@@ -93,7 +103,7 @@ def follow(rank: Rank, inbox: Inbox, token_outbox: Outbox | None) -> None:
         begin = time.perf_counter()
         item = inbox.get_nowait()
         if item is None:
-            rank.build_ahead()
+            rank.build_ahead(token_outbox)
             item = inbox.get()
         rank.counters.wait_seconds += time.perf_counter() - begin
         if isinstance(item, Leave):
