@@ -60,7 +60,7 @@ def render(folder: Path, theme: str, names: list[str]) -> None:
 
 def main(arguments: list[str]) -> int:
     """Render everything, light and dark, at 1x and 2x. Qt reads the scale when it starts, so each is a process."""
-    if not arguments:
+    if not arguments or arguments[0].startswith("-"):
         sys.stderr.write("usage: python -m gui.screens FOLDER [STATE…]\n")
         return 2
     folder = Path(arguments[0])
