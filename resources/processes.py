@@ -38,6 +38,21 @@ def is_stopped(process_id: int) -> bool:
         return False
 
 
+def work_done(process_id: int) -> tuple[float, int] | None:
+    """Seconds of processor time that a process has had, and a count that grows with what it reads.
+
+    The count is of bytes read, or of pages brought in where the system counts no bytes (macOS). None when it is gone.
+    """
+    try:
+        process = psutil.Process(process_id)
+        times = process.cpu_times()
+        if hasattr(process, "io_counters"):
+            return times.user + times.system, int(process.io_counters().read_chars)
+        return times.user + times.system, int(process.memory_info().pfaults)
+    except psutil.Error:
+        return None
+
+
 def port_holder(port: int) -> str | None:
     """Who listens on TCP ``port``, if the system tells; macOS tells of the person's own processes alone."""
     try:

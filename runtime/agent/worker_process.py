@@ -8,14 +8,16 @@ import logging
 import os
 import signal
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from resources import starting
-from resources.processes import is_stopped
+from resources.processes import is_stopped, work_done
 from runtime.agent.awake import Awake
-from runtime.engine.orders import AnyOrder, AnyReport, Quit, Stay, decode_report, encode_line
+from runtime.engine.orders import AnyOrder, AnyReport, LoadStalled, Quit, Stay, decode_report, encode_line
+from runtime.engine.stalls import LoadWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +31,9 @@ _QUIT_SECONDS = 4.0
 _TERMINATE_SECONDS = 1.0
 _LINE_LIMIT_BYTES = 1 << 20
 _STAY_SECONDS = 4.0
+_LOOK_SECONDS = 0.4
+_START_STILL_SECONDS = 30.0 if sys.platform == "darwin" else 4.0
+"""macOS checks libraries that it has not seen before, and meanwhile the process that wants them stands still."""
 
 
 class WorkerProcess:
@@ -70,8 +75,10 @@ class WorkerProcess:
         stdout = self._started.stdout
         assert stdout is not None  # it was asked for
         staying = asyncio.create_task(self._say_stay(), name=f"lease of rank {self._launch.rank}")
+        starting_up = asyncio.create_task(self._watch_start(), name=f"start of rank {self._launch.rank}")
         try:
             async for line in stdout:
+                starting_up.cancel()  # from here on it watches itself
                 try:
                     self._on_report(decode_report(line))
                 except msgspec.DecodeError:
@@ -79,6 +86,7 @@ class WorkerProcess:
             return await self._started.wait()
         finally:
             staying.cancel()
+            starting_up.cancel()
             if self._awake is not None:
                 await self._awake.close()
 
@@ -118,6 +126,15 @@ class WorkerProcess:
         while True:
             await asyncio.sleep(_STAY_SECONDS)
             await self.order(Stay())
+
+    async def _watch_start(self) -> None:
+        """Report for a worker that hangs before it can report anything itself."""
+        stalls = LoadWatch(_START_STILL_SECONDS)
+        while (work := work_done(self.pid)) is not None:
+            if stalled_seconds := stalls.look(time.monotonic(), *work):
+                self._on_report(LoadStalled(stalled_seconds))
+                return
+            await asyncio.sleep(_LOOK_SECONDS)
 
     async def _gone_within(self, seconds: float) -> bool:
         with contextlib.suppress(TimeoutError):

@@ -22,7 +22,7 @@ from runtime.cluster.launch import used_links
 from runtime.cluster.link_survey import links_for
 from runtime.cluster.meeting import introduce, reachable
 from runtime.cluster.messages import Failed, Ready
-from runtime.cluster.troubles import Trouble, Troubles
+from runtime.cluster.troubles import GRACE_SECONDS, Trouble, Troubles
 from runtime.cluster.versions import version_warnings
 from runtime.engine.hop import Credentials
 from runtime.engine.orders import LoadStalled, PeerLost, StepStatistics, WorkerFailed
@@ -46,6 +46,8 @@ log = logging.getLogger(__name__)
 
 _AGENT_SECONDS = 1.5
 """The silence of a worker says nothing while its agent, which passes its word on, has been silent for so long."""
+_SPINNING_CPU_SHARE = 0.5
+"""A rank whose step stalls while it takes more of a core waits for another of its tensor group, or hangs busily."""
 
 
 class Pipeline:
@@ -183,8 +185,14 @@ class Pipeline:
                 self._troubles.tell_late(Trouble(Failed(f"{name}: {reason}", node_id)))
             case LoadStalled(seconds) if self._crew.is_alive(number):
                 self._end_rank(rank, f"has neither computed nor read anything for {seconds:.0f} s while {rank.phase}")
-            case StepStatistics(stalled_seconds=stalled) if stalled and self._crew.is_alive(number):
-                self._end_rank(rank, f"has been in one step for {stalled:.0f} s")
+            case StepStatistics(stalled_seconds=stalled) if stalled:
+                is_behind_others = rank.launch.ranks_in_stage > 1 and report.stalled_cpu_share > _SPINNING_CPU_SHARE
+                grace_seconds = GRACE_SECONDS if is_behind_others else 0.0
+                asyncio.get_running_loop().call_later(grace_seconds, self._end_stalled, rank, stalled)
+
+    def _end_stalled(self, rank: RankState, seconds: float) -> None:
+        if self._crew.is_alive(rank.number) and not self._crew.is_leaving:  # otherwise a truer cause came meanwhile
+            self._end_rank(rank, f"has been in one step for {seconds:.0f} s")
 
     def _on_node_gone(self, node: KnownNode, reason: str) -> None:
         node_id = node.resources.node_id

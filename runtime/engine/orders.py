@@ -170,6 +170,8 @@ class StepStatistics(Report, frozen=True, tag="steps"):
     chat_context_tokens: int = 0
     stalled_seconds: float = 0.0
     """Spent in one step that takes far longer than those before it (engine/stalls.py); 0 otherwise."""
+    stalled_cpu_share: float = 0.0
+    """Of a core, meanwhile."""
 
 
 class WorkerFailed(Report, frozen=True, tag="failed"):

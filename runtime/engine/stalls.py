@@ -50,14 +50,18 @@ class StallWatch:
         self._in_step_seconds = 0.0
         self._idle_seconds = 0.0
         self._idle_before_seconds = 0.0
+        self._cpu_seconds = self._cpu_before_seconds = 0.0
 
-    def look(self, now_seconds: float, steps: int, step_tokens: int) -> float:
+    def look(self, now_seconds: float, steps: int, step_tokens: int, cpu_seconds: float = 0.0) -> float:
         """Seconds that the step under way, of ``step_tokens`` (0: none), has taken if it is stalled; 0 if not.
 
-        ``steps`` counts those that are done.
+        ``steps`` counts those that are done, ``cpu_seconds`` the processor time that the process has had.
         """
         passed = min(now_seconds - self._looked_seconds, _LOOK_LIMIT_SECONDS) if self._looked_seconds else 0.0
         self._looked_seconds = now_seconds
+        self._cpu_seconds = cpu_seconds
+        if steps != self._steps or not step_tokens:
+            self._cpu_before_seconds = cpu_seconds
         if steps != self._steps:
             self._steps = steps
             self._in_step_seconds = self._idle_seconds = self._idle_before_seconds = 0.0
@@ -72,11 +76,19 @@ class StallWatch:
             limit = max(limit, _AFTER_IDLE_SECONDS)
         return self._in_step_seconds if self._in_step_seconds > limit else 0.0
 
+    @property
+    def cpu_share(self) -> float:
+        """Of a core, in the step under way; one that waits for others of its tensor group spins, in MLX's ring."""
+        in_step_cpu_seconds = self._cpu_seconds - self._cpu_before_seconds
+        return in_step_cpu_seconds / self._in_step_seconds if self._in_step_seconds else 0.0
+
 
 class LoadWatch:
-    """Looks at what the process has done while it loads, several times a second; the caller brings the clock."""
+    """Looks at what a process has done while it starts or loads, several times a second; the caller brings the clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, still_seconds: float = _STILL_SECONDS) -> None:
+        """``still_seconds`` without anything done are a stall."""
+        self._limit_seconds = still_seconds
         self._looked_seconds: float | None = None
         self._cpu_seconds = 0.0
         self._reads = -1
@@ -91,4 +103,4 @@ class LoadWatch:
         busy = cpu_seconds - self._cpu_seconds > _STILL_CPU_SHARE * passed or reads != self._reads
         self._looked_seconds, self._cpu_seconds, self._reads = now_seconds, cpu_seconds, reads
         self._still_seconds = 0.0 if busy else self._still_seconds + min(passed, _LOOK_LIMIT_SECONDS)
-        return self._still_seconds if self._still_seconds > _STILL_SECONDS else 0.0
+        return self._still_seconds if self._still_seconds > self._limit_seconds else 0.0

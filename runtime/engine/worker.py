@@ -267,6 +267,7 @@ class _Worker:
         stalls = StallWatch(counters.pace)
         while not over.wait(_SAMPLE_SECONDS):
             now = time.monotonic()
+            stalled_seconds = stalls.look(now, counters.steps, counters.step_tokens, time.process_time())
             newest = StepStatistics(
                 steps=counters.steps,
                 tokens=counters.tokens,
@@ -279,7 +280,8 @@ class _Worker:
                 chat_steps=counters.chat_steps,
                 chat_seconds=counters.chat_seconds,
                 chat_context_tokens=counters.chat_context_tokens,
-                stalled_seconds=stalls.look(now, counters.steps, counters.step_tokens),
+                stalled_seconds=stalled_seconds,
+                stalled_cpu_share=stalls.cpu_share if stalled_seconds else 0.0,
             )
             has_news = last is None or newest.steps != last.steps or newest.stalled_seconds > 0
             if has_news or now - reported_seconds > _SIGN_SECONDS:

@@ -68,8 +68,8 @@ async def end_of_start(running: Running, since: Callable[[LoadProgress], bool]) 
                 return event, time.monotonic() - began
 
 
-def _is_rank(index: int, event: LoadProgress) -> bool:
-    return event.rank == index and event.phase == "loading"
+def _is_rank(index: int, event: LoadProgress, phase: str = "loading") -> bool:
+    return event.rank == index and event.phase == phase
 
 
 async def starts_now(fleet: Fleet, folder: Path, mode: Mode = "pipeline") -> None:
@@ -105,6 +105,19 @@ async def test_a_load_that_hangs(fleet, demo_model, note, mode):
             assert fleet.names[index] in failed.reason
             assert "neither computed nor read" in failed.reason
     await starts_now(fleet, demo_model, mode)
+
+
+async def test_a_worker_that_hangs_before_it_says_anything(fleet, demo_model, note):
+    for place, index in PLACES["pipeline"].items():
+        fleet.forget_wishes()
+        fleet.wish(f"rank-{index}", "hang at start")
+        async with start(fleet, demo_model) as running:
+            failed, seconds = await end_of_start(running, partial(_is_rank, index, phase="starting"))
+            assert isinstance(failed, Failed)
+            note("hang at start", f"pipeline {place}", "ends", seconds, failed.reason)
+            assert fleet.names[index] in failed.reason
+            assert "neither computed nor read" in failed.reason
+    await starts_now(fleet, demo_model)
 
 
 async def test_weights_that_are_cut_short_before_the_start(fleet, demo_model, tmp_path, note):

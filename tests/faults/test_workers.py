@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.timeout(600)]
 
-IN_TENSOR = ("SIGKILL", "SIGSTOP", "SIGSEGV", "exception in decode")
-"""A step of a group is the same on every rank, so the other harms would tell nothing new."""
-
 
 @pytest.fixture(scope="module")
 def undisturbed(running_fleet, demo_model) -> dict[Mode, list[int]]:
@@ -42,7 +39,7 @@ def undisturbed(running_fleet, demo_model) -> dict[Mode, list[int]]:
 def rows(*, one_by_one: bool) -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = []
     for mode, places in PLACES.items():
-        for name in HARMS if mode == "pipeline" else IN_TENSOR:
+        for name in HARMS:
             found += [(mode, name, place) for place in places] if one_by_one else [(mode, name)]
     return found
 

@@ -3,7 +3,7 @@
 Files in the folder that ``POMONA_FAULTS`` names say what is to happen; the product knows nothing of it:
 
 - ``rank-N``, for the worker of rank N: ``load``, ``prefill`` or ``decode`` raises there, ``hang`` stays in
-  decoding, ``hang in load`` in loading;
+  decoding, ``hang in load`` in loading, ``hang at start`` before anything else;
 - ``clock``, for every process: seconds by which its wall clock is off;
 - ``version``, for an agent: ``ours`` has it misunderstand its controller, ``theirs`` the reverse;
 - ``recoveries``, for a controller: how often a session may be mended.
@@ -38,10 +38,15 @@ class ForcedError(Exception):
     """What is raised."""
 
 
+def own_rank() -> str:
+    """The name of this worker's wish; empty for other processes."""
+    return f"rank-{sys.orig_argv[sys.orig_argv.index('--rank') + 1]}" if "--rank" in sys.orig_argv else ""
+
+
 def in_stage(module: Any) -> None:
-    if "--rank" not in sys.orig_argv:
+    name = own_rank()
+    if not name:
         return
-    name = f"rank-{sys.orig_argv[sys.orig_argv.index('--rank') + 1]}"
     finish, load = module.Stage._finish, module.Stage.load
 
     def forced_finish(self: Any, step: Any, *rest: Any) -> Any:
@@ -120,3 +125,5 @@ if "POMONA_FAULTS" in os.environ:
     _true_time = time.time
     time.time = lambda: _true_time() + float(wish("clock") or 0)
     sys.meta_path.insert(0, _Finder())
+    if (_name := own_rank()) and wish(_name) == "hang at start":
+        time.sleep(300)  # nothing is read meanwhile

@@ -62,6 +62,16 @@ def test_after_a_long_pause_weights_may_have_to_come_back_to_memory(pace):
     assert watched(pace, 4.0, idle_seconds=30.0) > 3.5
 
 
+@pytest.mark.parametrize("cpu_share", [0.0, 1.0])
+def test_a_rank_that_hangs_is_told_from_one_that_spins_for_it(pace, cpu_share):
+    watch = StallWatch(pace)
+    watch.look(1.0, 7, 0, 20.0)  # what it computed before does not count
+    for look in range(1, 50):
+        stalled_seconds = watch.look(1.0 + look / 10, 7, 1, 20.0 + cpu_share * look / 10)
+    assert stalled_seconds
+    assert watch.cpu_share == pytest.approx(cpu_share)
+
+
 def test_time_that_the_process_did_not_have_does_not_count(pace):
     watch = StallWatch(pace)
     watch.look(1.0, 7, 1)
