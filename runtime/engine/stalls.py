@@ -84,7 +84,7 @@ class StallWatch:
 
 
 class LoadWatch:
-    """Looks at what a process has done while it starts or loads, several times a second; the caller brings the clock."""
+    """Looks several times a second at what a process has done that starts or loads; the caller brings the clock."""
 
     def __init__(self, still_seconds: float = _STILL_SECONDS) -> None:
         """``still_seconds`` without anything done are a stall."""
