@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,9 +47,11 @@ def work_done(process_id: int) -> tuple[float, int] | None:
     try:
         process = psutil.Process(process_id)
         times = process.cpu_times()
-        if hasattr(process, "io_counters"):
-            return times.user + times.system, int(process.io_counters().read_chars)
-        return times.user + times.system, int(process.memory_info().pfaults)
+        if sys.platform == "darwin":
+            reads = process.memory_info().pfaults
+        else:
+            reads = process.io_counters().read_chars
+        return times.user + times.system, reads
     except psutil.Error:
         return None
 
