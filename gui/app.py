@@ -46,7 +46,8 @@ def run_window(home: Path, model_folder: Path | None, *, ask_before_close: bool 
     window.show()
     paint(app, window)
 
-    from gui.bridge import LOST_SECONDS, Bridge
+    from gui.bridge import Bridge
+    from gui.loop import LOST_SECONDS
     from gui.quitter import Quitter
     from gui.self_test import SelfTest
     from gui.wiring import connect

@@ -1,4 +1,4 @@
-"""Where Qt and asyncio meet: one event loop in one thread owns the node watcher and the session.
+"""Where Qt and asyncio meet: one event loop in one thread (loop.py) owns the node watcher and the session.
 
 Upwards go signals with frozen values, coalesced here; downwards go plain method calls that return at once. A slow
 paint therefore never delays a peer, and nothing is shared.
@@ -7,35 +7,28 @@ paint therefore never delays a peer, and nothing is shared.
 from __future__ import annotations
 
 import asyncio
-import logging
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
 from gui.errands import CheckErrand, MachineErrands, TrustErrands
+from gui.loop import LoopThread
 from gui.models.bridge import ModelBridge
-from gui.runner import SessionRunner, sentence
+from gui.runner import SessionRunner
 from gui.services import real_services
 from gui.settings.bridge import SettingsBridge
 from runtime.agent.models.messages import ModelOrder
 from runtime.cluster.messages import Cancel, Chat, Resplit
-from runtime.errors import PomonaError
 from runtime.models.folder_names import folder_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from discovery.address import HostPort
     from gui.services import Services
     from runtime.cluster.nodes import KnownNode, UnpairedNode
     from runtime.planning.values import Plan
-
-logger = logging.getLogger(__name__)
-
-LOST_SECONDS = 25.0
-"""How long a shutdown may take before the window goes without it."""
 
 
 class Bridge(QObject):
@@ -82,11 +75,9 @@ class Bridge(QObject):
         self.home = home
         self.model_folder = model_folder
         self._services = services
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop: asyncio.Event | None = None
-        self._running = threading.Event()
+        loop = self._loop = LoopThread(self._main, self.trouble.emit, self.stopped.emit)
+        self.start, self.submit, self.shutdown, self.join = loop.start, loop.submit, loop.shutdown, loop.join
         self._runner = SessionRunner(self.session_message.emit)
-        self._tasks: set[asyncio.Task[None]] = set()
         self._checks = CheckErrand(self.check_done.emit)
         self.nodes: tuple[KnownNode, ...] = ()
         """Those in reach, as the loop knows them."""
@@ -96,14 +87,8 @@ class Bridge(QObject):
         self.settings = SettingsBridge(
             home, self.submit, lambda: self.services.models(self.home), self._runner.send, self
         )
-        self._thread = threading.Thread(target=self._run_loop, name="pomona-asyncio", daemon=True)
 
     # Called from the window's thread ------------------------------------------------------------------------------
-
-    def start(self) -> None:
-        """Start the thread and wait until its loop takes commands."""
-        self._thread.start()
-        self._running.wait()
 
     def start_session(self, plan: Plan, nodes: Sequence[KnownNode]) -> None:
         """Start ``plan``; what becomes of it arrives as session messages, the last of them ``Failed`` or ``Ended``."""
@@ -175,96 +160,42 @@ class Bridge(QObject):
 
     @property
     def running(self) -> bool:
-        return self._thread.is_alive()
+        return self._loop.running
 
     def leave_session(self) -> None:
         """When everything ends, let the session go on."""
         self._leaves = True
 
-    def shutdown(self) -> None:
-        """Begin to end everything; ``stopped`` follows."""
-        if self._loop is not None and self._stop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._stop.set)
-
-    def join(self, limit_seconds: float = LOST_SECONDS) -> bool:
-        """Wait for the thread; False when it did not end in time."""
-        if self._thread.is_alive():
-            self._thread.join(limit_seconds)
-        return not self._thread.is_alive()
-
-    def submit(self, work: Coroutine[object, object, None]) -> None:
-        """Run it on the loop; what it raises is told as trouble."""
-        if self._loop is None or self._loop.is_closed():
-            work.close()
-            return
-        self._loop.call_soon_threadsafe(self._spawn, work)
-
     # Runs in the thread of the loop -------------------------------------------------------------------------------
 
-    def _run_loop(self) -> None:
-        try:
-            asyncio.run(self._main())
-        except Exception as error:  # noqa: BLE001  the thread's last line of defence: say it, never lose it
-            self._report(error)
-        finally:
-            self._running.set()
-            self.stopped.emit()
-
-    async def _main(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._loop.set_exception_handler(self._on_loop_error)
-        self._stop = asyncio.Event()
-        self._running.set()
+    async def _main(self, stop: asyncio.Event) -> None:
         try:
             services = self._services or real_services()
         except Exception as error:  # noqa: BLE001  a broken installation must show in the window
-            self._report(error)
-            await self._stop.wait()
+            self._loop.report(error)
+            await stop.wait()
             return
         self._services = services
-        self._spawn(self._begin(services))
+        self._loop.spawn(self._begin(services))
         self.models.refresh()
         watcher = services.watch(self.home, self._on_nodes, self.unpaired_changed.emit)
-        starting = asyncio.create_task(self._guarded(watcher.start()))
-        await self._stop.wait()
-        await self._guarded(self._runner.leave() if self._leaves else self._runner.end())
+        starting = asyncio.create_task(self._loop.guarded(watcher.start()))
+        await stop.wait()
+        await self._loop.guarded(self._runner.leave() if self._leaves else self._runner.end())
         await self._checks.end()
         await self.models.end()
         await self._runner.all_closed()
         await asyncio.wait({starting})  # one that is half up cannot be closed
-        await self._guarded(watcher.close())
-
-    def _spawn(self, work: Coroutine[object, object, None]) -> None:
-        task = asyncio.get_running_loop().create_task(self._guarded(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _guarded(self, work: Coroutine[object, object, None]) -> None:
-        try:
-            await work
-        except Exception as error:  # noqa: BLE001  whatever it is, the window says it and the log has it
-            self._report(error)
-
-    def _report(self, error: BaseException) -> None:
-        expected = isinstance(error, PomonaError)
-        logger.log(logging.INFO if expected else logging.ERROR, "%s", error, exc_info=error)
-        self.trouble.emit(sentence(error))
-
-    def _on_loop_error(self, _loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-        error = context.get("exception")
-        if isinstance(error, BaseException):
-            self._report(error)
-        else:
-            logger.error("event loop: %s", context.get("message"))
+        await self._loop.guarded(watcher.close())
 
     def _on_nodes(self, nodes: tuple[KnownNode, ...]) -> None:
         self.nodes = nodes
         self.nodes_changed.emit(nodes)
-        self._spawn(self.models.set_nodes(nodes))
+        self._loop.spawn(self.models.set_nodes(nodes))
         places = {(node.resources.node_id, node.host) for node in nodes}
         if places != self._surveyed and not self._runner.busy:
             self._surveyed = places
-            self._spawn(self._survey(nodes))
+            self._loop.spawn(self._survey(nodes))
 
     async def _survey(self, nodes: tuple[KnownNode, ...]) -> None:
         self.links_changed.emit(await self.services.survey(self.home, nodes))

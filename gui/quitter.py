@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Signal, Slot
 
-from gui.bridge import LOST_SECONDS
+from gui.loop import LOST_SECONDS
 from gui.runner import sentence
 
 if TYPE_CHECKING:
