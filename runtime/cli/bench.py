@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from runtime.cli.place import Place, PlaceOptions
     from runtime.cluster.messages import ServerMessage, StageTimes
+    from runtime.engine.orders import HopKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class BenchOptions:
     place: PlaceOptions
     order: BenchOrder
     compare_even: bool = False
+    hops: HopKind = "tls"
     form: str = "text"
     """``text``, ``json``, ``markdown`` or ``csv``."""
 
@@ -47,10 +49,10 @@ def run_bench(options: BenchOptions) -> int:
 
 async def _run(options: BenchOptions) -> int:
     async with placed(options.place) as place:
-        rows = await _split_rows(place, None, options.order)
+        rows = await _split_rows(place, None, options)
         if options.compare_even:
             layers, count = len(place.layout.layer_bytes), len(place.nodes)
-            rows += await _split_rows(place, tuple(even_split(layers, count)), options.order)
+            rows += await _split_rows(place, tuple(even_split(layers, count)), options)
     match options.form:
         case "json":
             lines = [msgspec.json.encode(rows).decode()]
@@ -64,8 +66,9 @@ async def _run(options: BenchOptions) -> int:
     return 0
 
 
-async def _split_rows(place: Place, split: Sequence[int] | None, order: BenchOrder) -> list[Measured]:
+async def _split_rows(place: Place, split: Sequence[int] | None, options: BenchOptions) -> list[Measured]:
     """Every prompt length with every number of clients, on one split."""
+    order = options.order
     plan = place.plan(split)
     if (reason := order.too_long(plan.context_tokens)) is not None:
         raise PomonaError(f"{reason}; --context allows more.")
@@ -75,6 +78,7 @@ async def _split_rows(place: Place, split: Sequence[int] | None, order: BenchOrd
         place.nodes,
         place.home,
         keep_running=False,
+        hops=options.hops,
         folder_on=place.folder_on,
         api=ApiOptions(port=0, api_key=secrets.token_urlsafe(16)),
     )

@@ -182,6 +182,7 @@ def _bench(options: argparse.Namespace) -> int:
             _place(options),
             BenchOrder(options.prompt, options.generate, options.concurrency, options.repeat),
             options.compare == "even",
+            options.hops,
             options.form,
         )
     )

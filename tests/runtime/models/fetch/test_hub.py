@@ -74,6 +74,15 @@ def assert_right(model: StoredModel, folder: Path, first: int, end: int) -> None
         assert SplitFolder(model.folder).read(parts[name], *span) == original.read(parts[name], *span)
 
 
+async def test_a_hub_that_only_a_proxy_reaches(hub, folder, monkeypatch):
+    """This one passes nothing on: it is the hub. What counts is who is asked for a host that nobody can find."""
+    monkeypatch.setenv("HTTP_PROXY", hub.endpoint)
+    monkeypatch.setenv("NO_PROXY", "")
+    async with HubClient("http://hub.invalid") as client:
+        about, _ = await client.get_json(f"/api/models/{REPOSITORY}/revision/main")
+    assert about["sha"] == COMMIT
+
+
 async def test_the_hubs_manifest_is_that_of_the_folder(hub, folder):
     async with HubClient(hub.endpoint) as client:
         manifest = await hub_manifest(client, REPOSITORY)
