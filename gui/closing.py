@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QMessageBox
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class CloseQuestion(QObject):
             leave = box.addButton("Keep It Running", QMessageBox.ButtonRole.DestructiveRole)
             leave.setObjectName("keep_running")
             leave.clicked.connect(self.leave_wanted)
-        box.addButton(QMessageBox.StandardButton.Cancel)
+        box.addButton(QMessageBox.StandardButton.Cancel).setIcon(QIcon())  # Fusion's is a red cross
         box.setDefaultButton(stop)
         box.accepted.connect(self.confirmed)
         box.finished.connect(self._on_finished)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,8 @@ _HEAD = re.compile(
 )
 """As ``runtime.engine.worker`` has :mod:`logging` begin an entry."""
 _RANK = re.compile(r"(?P<job>[^-]*)-rank(?P<rank>\d+)")
+_COLUMN_LIMIT = 24
+"""One long name does not push the words of all others to the right."""
 
 
 class Level(Enum):
@@ -71,7 +73,9 @@ def entries(read: Sequence[LogsOfNode], job: str) -> tuple[Entry, ...]:
         for rank in ranks:
             where = f"{node.name} rank {_number_of(rank)}" if len(ranks) > 1 else node.name
             found += _of_rank(node.node_id, where, rank.text)
-    return tuple(sorted(found, key=lambda entry: entry.when))
+    width = max((min(len(entry.where), _COLUMN_LIMIT) for entry in found if entry.when), default=0)
+    aligned = (replace(entry, where=entry.where.ljust(width)) for entry in found)
+    return tuple(sorted(aligned, key=lambda entry: entry.when))
 
 
 def matching(all_entries: Sequence[Entry], words: str, node_id: str = "") -> tuple[Entry, ...]:

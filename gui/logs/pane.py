@@ -75,7 +75,7 @@ class LogPane(Panel):
         self.follow.setChecked(True)
         self.follow.toggled.connect(self._on_follow)
         row = QHBoxLayout()
-        row.setContentsMargins(12, 0, 8, 0)
+        row.setContentsMargins(12, 0, 12, 0)
         row.setSpacing(6)
         row.addWidget(self.node)
         row.addWidget(self.job)

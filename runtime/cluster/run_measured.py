@@ -69,9 +69,11 @@ def _gain_words(proposal: Proposal) -> str:
     for stage in proposal.plan.stages:
         layers = "1 layer" if stage.layer_count == 1 else f"{stage.layer_count} layers"
         parts.append(f"{layers} on {' + '.join(rank.node_name for rank in stage.ranks)}")
+    now, then = proposal.now_tokens_per_second, proposal.then_tokens_per_second
+    digits = 1 if now >= 1 else 2
     return (
-        f"By what was measured, {', '.join(parts)} would give {proposal.then_tokens_per_second:.1f} tok/s "
-        f"instead of {proposal.now_tokens_per_second:.1f}: {proposal.gain:.0%} more."
+        f"By what was measured, {', '.join(parts)} would give {then:.{digits}f} tok/s "
+        f"instead of {now:.{digits}f}: {proposal.gain:.0%} more."
     )
 
 
