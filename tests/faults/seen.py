@@ -41,6 +41,7 @@ async def answer(
     *,
     after_tokens: int = 3,
     request_id: str = "story",
+    question: str = QUESTION,
     breaks: bool = True,
 ) -> Seen:
     """Ask, do ``harm`` when so many tokens have come (0: before anything is asked), and look on until it is over.
@@ -53,7 +54,7 @@ async def answer(
     if harm is not None and after_tokens == 0:
         harm()
         harm = None
-    await running.client.send(Chat(request_id, (ChatMessage("user", QUESTION),), TOKENS))
+    await running.client.send(Chat(request_id, (ChatMessage("user", question),), TOKENS))
     async with asyncio.timeout(WAIT_SECONDS):
         while not seen.failed and not (seen.finished and not rebuilding):
             event = await running.next_of(Text, Finished, Rejected, Recovering, Ready, Ending, Failed)

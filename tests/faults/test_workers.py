@@ -21,14 +21,16 @@ pytestmark = [pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
-def undisturbed(running_fleet, demo_model) -> dict[Mode, list[int]]:
-    """The greedy answer in each mode."""
+def undisturbed(running_fleet, demo_model) -> dict[tuple[Mode, str], list[int]]:
+    """The greedy answer to each question in each mode."""
 
-    async def answers() -> dict[Mode, list[int]]:
-        found: dict[Mode, list[int]] = {}
+    async def answers() -> dict[tuple[Mode, str], list[int]]:
+        found: dict[tuple[Mode, str], list[int]] = {}
         for mode, split in SPLITS.items():
+            questions = {harm.question(place) for harm in HARMS.values() for place in PLACES[mode]}
             async with session(running_fleet.agents, demo_model, split, mode) as running:
-                found[mode] = (await answer(running)).tokens
+                for question in sorted(questions):
+                    found[mode, question] = (await answer(running, request_id=question, question=question)).tokens
         return found
 
     found = asyncio.run(answers())
@@ -51,16 +53,16 @@ async def test_the_answer_goes_on_as_if_nothing_had_been(fleet, demo_model, undi
     async with session(fleet.agents, demo_model, SPLITS[mode], mode, keep_running=True) as running:
         for place, index in PLACES[mode].items():
             victim = running.ready.ranks[index]
-            if harm.after_tokens == 0:  # a prompt that was kept would not be computed
-                fleet.forget_wishes()
+            fleet.forget_wishes()
             seen = await answer(
                 running,
                 partial(harm.do, fleet, victim.node_id),
                 after_tokens=harm.after_tokens,
                 request_id=place,
+                question=harm.question(place),
             )
             note(name, f"{mode} {place}", "goes on", seen.noticed_seconds, told(seen))
-            assert seen.tokens == undisturbed[mode]
+            assert seen.tokens == undisturbed[mode, harm.question(place)]
             assert victim.node_name in seen.reasons[0]
             assert harm.word in seen.reasons[0]
             assert len(fleet.workers()) == 3
@@ -74,12 +76,18 @@ async def test_everything_ends_and_the_next_start_works(fleet, demo_model, undis
         victim = running.ready.ranks[PLACES[mode][place]]
         processes = [*fleet.workers(), *controllers()]
         ports = ports_of(processes)
-        seen = await answer(running, lambda: harm.do(fleet, victim.node_id), after_tokens=harm.after_tokens)
+        seen = await answer(
+            running,
+            lambda: harm.do(fleet, victim.node_id),
+            after_tokens=harm.after_tokens,
+            question=harm.question(place),
+        )
         note(name, f"{mode} {place}", "ends", seen.noticed_seconds, told(seen))
         assert seen.failed == seen.reasons[0]
         assert victim.node_name in seen.failed
         assert harm.word in seen.failed
-        assert seen.tokens == undisturbed[mode][: len(seen.tokens)]  # what a person has read stays true
+        whole = undisturbed[mode, harm.question(place)]
+        assert seen.tokens == whole[: len(seen.tokens)]  # what a person has read stays true
         assert len(seen.tokens) >= harm.after_tokens
         await all_gone(processes)
         assert not ports & listening()
