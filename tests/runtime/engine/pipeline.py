@@ -38,6 +38,9 @@ class Wire(Outbox):
     def put(self, frame: AnyFrame, payload: bytes | bytearray | memoryview = b"") -> None:
         self.frames.append((frame, bytes(payload)))
 
+    def wait_sent(self, limit_seconds: float) -> None:
+        """Nothing is on its way before it is delivered by hand."""
+
 
 class Pipeline:
     """``build`` makes the model anew for each stage."""
