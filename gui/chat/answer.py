@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import thread_time
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from gui.theme import Theme
 
 _SHORTEST_PAUSE_MS, _LONGEST_PAUSE_MS = 90, 1000
-"""Painting takes its time however short a block is; and however long it is, an answer moves at least this often."""
+_PAUSE_TIMES = 32
+"""Writing takes at most a 32nd of a core, with layout and painting, on however large a screen."""
+_PAINTED_MS = 20
+"""Until then it is painted."""
 WAITING = "Waiting for the first token…"
 _FOOTER_TIP = "TTFT: time from sending the question to the first token of the answer."
 
@@ -42,6 +45,7 @@ class Answer(QWidget):
         self._writer = QTimer(self)
         self._writer.setSingleShot(True)
         self._writer.timeout.connect(self._write)
+        self._began_cpu_seconds = 0.0
         self.fold = quiet_button("", "reasoning_fold", "Show or hide what the model thought before it answered")
         self.fold.setCheckable(True)
         self.fold.toggled.connect(self._on_fold)
@@ -122,20 +126,26 @@ class Answer(QWidget):
         set_ink(self._footer, theme.dim)
 
     def _write(self) -> None:
-        """Write what came; then wait forty times as long as that took, so that it takes a fortieth of the time."""
+        """Write what came, and no more before it is painted and has paused in proportion."""
         now, before = spoken(self._shown.answer), self._written
         if now == before:
             self._prose.setVisible(bool(now.answer))
             self.fold.setVisible(bool(now.reasoning))
             return
-        start = perf_counter()
+        self._began_cpu_seconds = thread_time()
         self._written = now
         _write_more(self._prose, before.answer, now.answer)
         _write_more(self._thought, before.reasoning, now.reasoning)
         self._prose.setVisible(bool(now.answer))
         self._name_fold()
-        pause_ms = round((perf_counter() - start) * 40_000)
-        self._writer.start(min(max(pause_ms, _SHORTEST_PAUSE_MS), _LONGEST_PAUSE_MS))
+        self._writer.start(_LONGEST_PAUSE_MS)
+        QTimer.singleShot(_PAINTED_MS, self._pause)
+
+    @Slot()
+    def _pause(self) -> None:
+        """Once layout and painting are done."""
+        pause_ms = round((thread_time() - self._began_cpu_seconds) * 1000 * _PAUSE_TIMES)
+        self._writer.start(min(max(pause_ms, _SHORTEST_PAUSE_MS), _LONGEST_PAUSE_MS) - _PAINTED_MS)
 
     def _name_fold(self) -> None:
         words = len(self._written.reasoning.split())
