@@ -52,8 +52,10 @@ class StoredCalibrations:
 
 def shared(calibration: Calibration, share: float) -> Calibration:
     """The same for a node that has only ``share`` of a core, which one thread of MLX would use whole."""
+    cache_rate = calibration.cache_bytes_per_second
     return Calibration(
         {kind: max(1, round(rate * share)) for kind, rate in calibration.weight_bytes_per_second.items()},
         calibration.flops_per_second * share,
         min(calibration.layer_overhead_seconds / share, 1.0),
+        None if cache_rate is None else max(1, round(cache_rate * share)),
     )

@@ -42,6 +42,8 @@ class Calibration(msgspec.Struct, frozen=True):
     """Achieved while a prompt's chunk passes them."""
     layer_overhead_seconds: Annotated[float, msgspec.Meta(ge=0, le=1)]
     """What a layer takes beside reading its weights: starting its operations."""
+    cache_bytes_per_second: Annotated[int, msgspec.Meta(gt=0)] | None = None
+    """Achieved by attention over a long context; None where it was measured before that was asked for."""
 
 
 class MemoryParts(msgspec.Struct, frozen=True):

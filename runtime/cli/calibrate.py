@@ -27,8 +27,9 @@ def run_calibrate(*, as_json: bool) -> int:
         sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
     else:
         rates = ", ".join(f"{kind} {rate / 1e9:.1f} GB/s" for kind, rate in found.weight_bytes_per_second.items())
+        cache = f", caches at {rate / 1e9:.1f} GB/s" if (rate := found.cache_bytes_per_second) else ""
         sys.stdout.write(
-            f"This machine reads weights at {rates}; a layer takes {found.layer_overhead_seconds * 1e6:.0f} µs beside. "
-            "Plans count with it from now on.\n"
+            f"This machine reads weights at {rates}{cache}; a layer takes "
+            f"{found.layer_overhead_seconds * 1e6:.0f} µs beside. Plans count with it from now on.\n"
         )
     return 0

@@ -31,6 +31,8 @@ _KIND_SECONDS = 0.4
 _CHUNK_TOKENS = 128
 _SMALL_LAYERS, _SMALL_WIDTH, _SMALL_HEADS = 8, 64, 4
 _CONTEXT_TOKENS = 64
+_CACHE_TOKENS = {"metal": 32768, "cpu": 4096}
+_CACHE_HEADS, _QUERIES_PER_HEAD, _HEAD_WIDTH = 4, 4, 128
 
 
 class _FeedForward(nn.Module):
@@ -87,7 +89,7 @@ def calibrate() -> Calibration:
             once = _median_seconds(lambda part=part, chunk=chunk: _through(part, chunk), _KIND_SECONDS)  # type: ignore[misc]
             flops = 2 * 3 * _WIDTH * _INNER * _CHUNK_TOKENS * len(part) / once
         mx.clear_cache()
-    return Calibration(rates, flops, _layer_overhead_seconds())
+    return Calibration(rates, flops, _layer_overhead_seconds(), _cache_rate())
 
 
 def _stack(kind: str) -> tuple[list[_FeedForward], int]:
@@ -115,6 +117,21 @@ def _through(layers: list[_FeedForward], hidden: mx.array) -> mx.array:
     for layer in layers:
         hidden = layer(hidden)
     return hidden
+
+
+def _cache_rate() -> int:
+    """Bytes per second of attention over a cache; on a CPU that is other arithmetic than that of weights."""
+    on_metal = mx.metal.is_available()
+    dtype = mx.bfloat16 if on_metal else mx.float32
+    shape = (1, _CACHE_HEADS, _CACHE_TOKENS["metal" if on_metal else "cpu"], _HEAD_WIDTH)
+    query = mx.random.normal((1, _CACHE_HEADS * _QUERIES_PER_HEAD, 1, _HEAD_WIDTH)).astype(dtype)
+    keys, values = (mx.random.normal(shape).astype(dtype) for _ in range(2))
+    mx.eval(query, keys, values)
+    scale = _HEAD_WIDTH**-0.5
+    seconds = _median_seconds(
+        lambda: mx.fast.scaled_dot_product_attention(query, keys, values, scale=scale), _KIND_SECONDS
+    )
+    return max(1, round((keys.nbytes + values.nbytes) / seconds))
 
 
 def _layer_overhead_seconds() -> float:

@@ -150,10 +150,18 @@ class NodeSpeed:
     source: Source = "table"
     """Of ``bytes_per_second``, on which decoding hangs."""
     flops_source: Source = "table"
+    cache_bytes_per_second: float | None = None
+    """At which attention reads a KV cache; None where weights are read at the same rate."""
 
     def __post_init__(self) -> None:
-        if not (self.bytes_per_second > 0 and self.flops_per_second > 0 and self.layer_overhead_seconds >= 0):
+        rates = (self.bytes_per_second, self.flops_per_second, self.cache_rate)
+        if not (all(rate > 0 for rate in rates) and self.layer_overhead_seconds >= 0):
             raise ValueError(f"a node's speed must be above zero: {self}")
+
+    @property
+    def cache_rate(self) -> float:
+        """Bytes of a KV cache that attention reads in a second."""
+        return self.bytes_per_second if self.cache_bytes_per_second is None else self.cache_bytes_per_second
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +200,9 @@ def hop_seconds(link: LinkSpeed, byte_count: int) -> float:
 
 
 def layer_decode_seconds(layer: LayerCost, speed: NodeSpeed, context_tokens: int) -> float:
-    """Active weights and cache over the bandwidth, plus the overhead of a layer."""
-    read = layer.active_bytes + layer.cache_read_bytes(context_tokens)
-    return read / speed.bytes_per_second + speed.layer_overhead_seconds
+    """Active weights and cache, each over its bandwidth, plus the overhead of a layer."""
+    cache_seconds = layer.cache_read_bytes(context_tokens) / speed.cache_rate
+    return layer.active_bytes / speed.bytes_per_second + cache_seconds + speed.layer_overhead_seconds
 
 
 def decode_seconds(model: ModelCost, speed: NodeSpeed, first_layer: int, end_layer: int, context_tokens: int) -> float:
@@ -209,7 +217,7 @@ def layer_step_seconds(layer: LayerCost, speed: NodeSpeed, context_tokens: int) 
 
     Where nothing is known of the arithmetic, its time is that of reading.
     """
-    read = (layer.step_bytes + layer.cache_read_bytes(context_tokens)) / speed.bytes_per_second
+    read = layer.step_bytes / speed.bytes_per_second + layer.cache_read_bytes(context_tokens) / speed.cache_rate
     arithmetic = REQUESTS_PER_STEP * layer.flops_per_token / speed.flops_per_second
     return max(read, arithmetic) + speed.layer_overhead_seconds
 

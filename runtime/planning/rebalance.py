@@ -139,6 +139,7 @@ def _corrected(speed: NodeSpeed, factor: float | None) -> NodeSpeed:
         speed.layer_overhead_seconds / factor,
         "measured",
         speed.flops_source,
+        None if speed.cache_bytes_per_second is None else speed.cache_bytes_per_second * factor,
     )
 
 

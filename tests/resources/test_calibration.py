@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import msgspec
 import pytest
 
 from resources.calibration import CALIBRATION_NAME, StoredCalibrations, shared
@@ -40,6 +41,7 @@ def test_a_damaged_file_is_no_calibration(tmp_path, text):
 
 def test_half_a_core_is_half_as_fast():
     assert shared(FOUND, 0.5) == Calibration({"4-bit": 500, "bf16": 200}, 5e8, 2e-4)
+    assert shared(msgspec.structs.replace(FOUND, cache_bytes_per_second=700), 0.5).cache_bytes_per_second == 350
 
 
 @pytest.mark.skipif(refusal(0.2) is not None, reason=str(refusal(0.2)))

@@ -47,6 +47,12 @@ def test_decoding_reads_active_weights_and_cache_and_the_last_stage_the_head():
     assert decode_seconds(model_of(tied=True), SPEED, 1, 2, 50) == pytest.approx(0.4 + 0.5 + 0.1)
 
 
+def test_a_cache_that_is_read_at_a_rate_of_its_own_takes_its_own_time():
+    speed = replace(SPEED, cache_bytes_per_second=200)
+    assert decode_seconds(model_of(tied=False), speed, 0, 1, 50) == pytest.approx(0.3 + 0.5 + 0.5)
+    assert layer_step_seconds(LAYERS[0], replace(speed, flops_per_second=1e9), 50) == pytest.approx(0.3 + 0.5 + 0.5)
+
+
 def test_a_chunk_takes_its_arithmetic_or_reading_the_weights():
     assert prefill_seconds(model_of(tied=False), SPEED, 0, 2, 100) == pytest.approx(40 + 1)
     assert prefill_seconds(model_of(tied=False), SPEED, 0, 2, 1) == pytest.approx(0.7 + 1)

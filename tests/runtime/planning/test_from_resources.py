@@ -18,6 +18,9 @@ def test_what_was_measured_counts_most():
     node = msgspec.structs.replace(SERVER, calibration=CALIBRATION, memory_bandwidth_bytes_per_second=10**11)
     speed = node_speed(node, "4-bit")
     assert (speed.bytes_per_second, speed.source) == (7e8, "calibrated")
+    assert speed.cache_rate == 7e8
+    with_cache = msgspec.structs.replace(CALIBRATION, cache_bytes_per_second=2_000_000_000)
+    assert node_speed(msgspec.structs.replace(node, calibration=with_cache), "4-bit").cache_rate == 2e9
 
 
 def test_a_kind_of_weights_that_was_not_measured_goes_by_the_makers_figure():
