@@ -46,6 +46,10 @@ class Answer(QWidget):
         self._writer.setSingleShot(True)
         self._writer.timeout.connect(self._write)
         self._began_cpu_seconds = 0.0
+        self._painted = QTimer(self)
+        self._painted.setSingleShot(True)
+        self._painted.setInterval(_PAINTED_MS)
+        self._painted.timeout.connect(self._pause)
         self.fold = quiet_button("", "reasoning_fold", "Show or hide what the model thought before it answered")
         self.fold.setCheckable(True)
         self.fold.toggled.connect(self._on_fold)
@@ -139,7 +143,7 @@ class Answer(QWidget):
         self._prose.setVisible(bool(now.answer))
         self._name_fold()
         self._writer.start(_LONGEST_PAUSE_MS)
-        QTimer.singleShot(_PAINTED_MS, self._pause)
+        self._painted.start()
 
     @Slot()
     def _pause(self) -> None:

@@ -6,22 +6,28 @@ import time
 
 from resources.processes import work_done
 
-WAITS = "input()"
-WORKS = "while True: open('/dev/zero', 'rb').read(1000)"
+STARTED = "print('started', flush=True)\n"
+WAITS = STARTED + "input()"
+WORKS = STARTED + "while True: open('/dev/zero', 'rb').read(1000)"
+SETTLED_SECONDS, WATCHED_SECONDS = 0.2, 0.5
+"""It may still be on its way to where it waits; then it is looked at twice."""
 
 
-def changed_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    time.sleep(1.0)  # it has started by then
+def changes(process: subprocess.Popen[bytes]) -> bool:
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(SETTLED_SECONDS)
     before = work_done(process.pid)
-    time.sleep(seconds)
+    time.sleep(WATCHED_SECONDS)
     return work_done(process.pid) != before
 
 
 def test_a_process_that_waits_does_nothing_and_one_that_works_does():
     for program, works in ((WAITS, False), (WORKS, True)):
-        with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as process:
+        pipe = subprocess.PIPE
+        with subprocess.Popen([sys.executable, "-c", program], stdin=pipe, stdout=pipe) as process:
             try:
-                assert changed_within(process, 0.5) == works
+                assert changes(process) == works
             finally:
                 process.kill()
 
