@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication
 
 from gui.appearance import Appearance
 from gui.keeper import Keeper
+from gui.terminal import TerminalSignals
 from gui.theme import interface_font, load_fonts
 from gui.window import Window
 from runtime.app_nap import stay_responsive
@@ -40,6 +41,7 @@ def run_window(home: Path, model_folder: Path | None, *, ask_before_close: bool 
     """
     stay_responsive()
     app = make_application(sys.argv[:1])
+    signals = TerminalSignals()
     window = Window(Appearance(), ask_before_close=ask_before_close)
     keeper = Keeper(window, home)
     remembered = keeper.restore()
@@ -55,7 +57,7 @@ def run_window(home: Path, model_folder: Path | None, *, ask_before_close: bool 
     bridge = Bridge(home, remembered if model_folder is None else model_folder)
     connect(window, bridge)
     bridge.model_chosen.connect(keeper.keep_model)
-    quitter = Quitter(app, window, bridge)
+    quitter = Quitter(app, window, bridge, signals)
     test = SelfTest(window) if self_test else None
     previous_hook, sys.excepthook = sys.excepthook, quitter.on_exception
     try:
@@ -67,7 +69,7 @@ def run_window(home: Path, model_folder: Path | None, *, ask_before_close: bool 
         code = app.exec()
     finally:
         sys.excepthook = previous_hook
-        quitter.close()
+        signals.close()
         bridge.shutdown()
         if not bridge.join():
             logger.error("the background thread did not end within %.0f s", LOST_SECONDS)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import logging
-import signal
-import socket
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from gui.loop import LOST_SECONDS
 from gui.runner import sentence
 
 if TYPE_CHECKING:
-    from types import FrameType, TracebackType
+    from types import TracebackType
 
     from PySide6.QtWidgets import QApplication
 
     from gui.bridge import Bridge
+    from gui.terminal import TerminalSignals
     from gui.window import Window
 
 logger = logging.getLogger(__name__)
@@ -32,7 +31,7 @@ class Quitter(QObject):
 
     failed = Signal(str)
 
-    def __init__(self, app: QApplication, window: Window, bridge: Bridge) -> None:
+    def __init__(self, app: QApplication, window: Window, bridge: Bridge, signals: TerminalSignals) -> None:
         super().__init__()
         self._app, self._window, self._bridge = app, window, bridge
         window.closed.connect(self._on_closed)
@@ -41,34 +40,13 @@ class Quitter(QObject):
         self._limit = QTimer(self)
         self._limit.setSingleShot(True)
         self._limit.timeout.connect(app.quit)
-        # A signal from the terminal only writes a byte; Qt reads it in its own time, when Python may run.
-        self._reader, self._writer = socket.socketpair()
-        self._reader.setblocking(False)
-        self._writer.setblocking(False)
-        self._notifier = QSocketNotifier(self._reader.fileno(), QSocketNotifier.Type.Read, self)
-        self._notifier.activated.connect(self._on_signal)
-        self._previous_wakeup = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
-        self._previous = {number: signal.signal(number, _ignore) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def close(self) -> None:
-        """Give the signals back."""
-        for number, handler in self._previous.items():
-            signal.signal(number, handler)
-        signal.set_wakeup_fd(self._previous_wakeup)
-        self._notifier.setEnabled(False)
-        self._reader.close()
-        self._writer.close()
+        signals.asked_to_end.connect(window.close_now)
+        signals.listen()
 
     def on_exception(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         """Slots cannot raise to anyone, so what they raise arrives here."""
         logger.error("uncaught", exc_info=(kind, error, trace))
         self.failed.emit(sentence(error))
-
-    @Slot()
-    def _on_signal(self) -> None:
-        received = set(self._reader.recv(64))
-        if received & {signal.SIGINT, signal.SIGTERM}:
-            self._window.close_now()
 
     @Slot()
     def _on_closed(self) -> None:
@@ -82,7 +60,3 @@ class Quitter(QObject):
     def _on_bridge_stopped(self) -> None:
         if not self._window.isVisible():
             self._app.quit()
-
-
-def _ignore(_number: int, _frame: FrameType | None) -> None:
-    """The wakeup byte is what counts."""

@@ -17,18 +17,23 @@ sys.exit(run_window(Path(sys.argv[1]) / "home", Path(sys.argv[1])))
 """
 
 
+@pytest.mark.parametrize("after_ms", [0, 400], ids=["while it is first painted", "once it is up"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_from_the_terminal_closes_the_window_cleanly(tmp_path, number):
+def test_a_signal_from_the_terminal_closes_the_window_cleanly(tmp_path, number, after_ms):
     process = subprocess.Popen(
-        [sys.executable, "-c", UP, str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", UP.replace("400", str(after_ms)), str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "up\n"
-        process.send_signal(number)
-        _, errors = process.communicate(timeout=30)
-    finally:
-        process.kill()
+    with process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "up\n"
+            process.send_signal(number)
+            _, errors = process.communicate(timeout=30)
+        finally:
+            process.kill()
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
 

@@ -1,0 +1,60 @@
+"""Signals from the terminal: kept from the first moment, told once there is someone who can end things in order."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QSocketNotifier, Signal, Slot
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+_ENDS = (signal.SIGINT, signal.SIGTERM)
+
+
+class TerminalSignals(QObject):
+    """Takes SIGINT and SIGTERM as long as it lives, until `close`.
+
+    Python would raise KeyboardInterrupt in whichever slot runs, where Qt swallows it. Here a signal only writes a
+    byte, which waits for `listen` and is then read in Qt's own time.
+
+    Signals:
+        asked_to_end: One of the two came.
+    """
+
+    asked_to_end = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reader, self._writer = socket.socketpair()
+        self._reader.setblocking(False)
+        self._writer.setblocking(False)
+        self._notifier = QSocketNotifier(self._reader.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier.setEnabled(False)
+        self._notifier.activated.connect(self._on_byte)
+        self._previous_wakeup = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        self._previous = {number: signal.signal(number, _ignore) for number in _ENDS}
+
+    def listen(self) -> None:
+        """Tell of signals from now on, those that came before included."""
+        self._notifier.setEnabled(True)
+
+    def close(self) -> None:
+        """Give the signals back."""
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(self._previous_wakeup)
+        self._notifier.setEnabled(False)
+        self._reader.close()
+        self._writer.close()
+
+    @Slot()
+    def _on_byte(self) -> None:
+        if not set(_ENDS).isdisjoint(self._reader.recv(64)):
+            self.asked_to_end.emit()
+
+
+def _ignore(_number: int, _frame: FrameType | None) -> None:
+    """The wakeup byte is what counts."""
