@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from gui.preferences import ContextTokens  # noqa: TC001 - msgspec resolves the annotation when it decodes
 from gui.split.model import Split, even
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ class KeptSplit:
 
     order: tuple[str, ...]
     counts: tuple[int, ...]
-    context_tokens: int | None = None
+    context_tokens: ContextTokens | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,10 +58,9 @@ class Keeper(QObject):
         window.store.kept_splits.update(kept.splits)
         if kept.chats:
             book = ChatBook(kept.chats)
-            book.show(min(kept.chat, len(kept.chats) - 1))
+            book.show(min(max(kept.chat, 0), len(kept.chats) - 1))
             window.chat.show_book(book)
-        folder = Path(kept.model_folder)
-        return folder if kept.model_folder and folder.is_dir() else None
+        return _folder(kept.model_folder)
 
     @Slot()
     def save(self) -> None:
@@ -93,3 +92,11 @@ class Keeper(QObject):
     def _complain(self, error: OSError) -> None:
         logger.error("the window's memory: %s", error)
         self._window.show_trouble(f"The folder {self._folder} cannot be used ({error.strerror}).")
+
+
+def _folder(path: str) -> Path | None:
+    """The folder, if there is one."""
+    try:
+        return Path(path) if path and Path(path).is_dir() else None
+    except OSError:  # no path at all, such as one with too long a name
+        return None

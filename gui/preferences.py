@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Reach = Literal["loopback", "network"]
+ContextTokens = Annotated[int, msgspec.Meta(ge=1, le=2**40)]
+"""What Qt can hold, and more than any model takes."""
 
 
 class Preferences(msgspec.Struct, frozen=True):
@@ -21,7 +23,7 @@ class Preferences(msgspec.Struct, frozen=True):
 
     goal: Goal = "even"
     """How the layers of a model are shared out that was not arranged yet."""
-    context_tokens: int | None = None
+    context_tokens: ContextTokens | None = None
     """Of such a model; None for what the planner takes."""
     keep_running: bool = True
     """Go on with what is left when a node is lost."""

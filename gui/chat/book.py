@@ -9,6 +9,9 @@ from uuid import uuid4
 from gui.chat.conversation import Exchange, messages_for
 from runtime.cluster.messages import Chat
 
+# msgspec resolves the annotations when it decodes
+from runtime.cluster.messages.asked import MaxTokens, Seed, Temperature, TopP  # noqa: TC001
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -24,11 +27,11 @@ class ChatSettings:
     """How a chat's questions are asked."""
 
     system: str = ""
-    temperature: float = 0.0
+    temperature: Temperature = 0.0
     """0 is greedy: always the likeliest token."""
-    top_p: float = 1.0
-    max_tokens: int = 1024
-    seed: int | None = None
+    top_p: TopP = 1.0
+    max_tokens: MaxTokens = 1024
+    seed: Seed | None = None
     """None: another one for each answer."""
 
 

@@ -95,8 +95,10 @@ class SettingsPanel(QWidget):
             self.system.setPlainText(settings.system)
         self.temperature.setValue(settings.temperature)
         self.top_p.setValue(settings.top_p)
-        self.max_tokens.setValue(settings.max_tokens)
-        self.seed.setValue(_RANDOM if settings.seed is None else settings.seed)
+        # Another program's settings may be beyond what Qt can hold.
+        self.max_tokens.setValue(min(settings.max_tokens, self.max_tokens.maximum()))
+        seed = _RANDOM if settings.seed is None else settings.seed
+        self.seed.setValue(min(seed, self.seed.maximum()))
         self._showing = False
 
     def set_theme(self, theme: Theme) -> None:

@@ -11,18 +11,20 @@ import os
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import psutil
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from discovery.address import AddressBook
 from discovery.announcement import BadAnnouncement, decode_announcement, encode_txt, instance_name
 from discovery.pairing import MESSAGE_BYTES, PROOF_BYTES
 from discovery.trust import TrustStore
+from gui import memory
+from gui.chat.book import Conversation
+from gui.chat.conversation import Exchange
 from resources.calibration import CALIBRATION_NAME, StoredCalibrations
 from runtime.agent import trust_messages
 from runtime.agent.link_messages import MeasureLinks
@@ -44,6 +46,7 @@ from runtime.models.layout import layout_of
 from runtime.models.manifest import Manifest, decode_manifest
 from runtime.models.safetensors_header import LENGTH_BYTES, header_length, parse_header
 from runtime.models.weight_files import parse_index
+from tests.inputs import changed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -188,52 +191,15 @@ def decoders(folder: Path) -> dict[str, Decoder]:
         "links.json": Decoder(
             partial(file_in, folder, "links.json", lambda path: LinkBook(path).get("a", "b")), (), b'{"pairs":[]}'
         ),
+        "window.json": Decoder(
+            partial(file_in, folder, memory.FILE_NAME, memory.load),
+            (),
+            msgspec.json.encode(memory.Kept(chats=(Conversation((Exchange("a", "Name a river"),)),))),
+        ),
         "calibration.json": Decoder(
             partial(file_in, folder, CALIBRATION_NAME, lambda path: StoredCalibrations(path).of_version("1")), (), b"{}"
         ),
     }
-
-
-def values() -> st.SearchStrategy[Any]:
-    """Anything that JSON can say."""
-    plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.just("\ud800")
-    return st.recursive(
-        plain, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
-    )
-
-
-@st.composite
-def changed(draw: st.DrawFn, good: bytes) -> bytes:
-    """A good input with some of its bytes or values changed, or something quite different."""
-    way = draw(st.sampled_from(("bytes", "value", "anything", "noise", "deep")))
-    if way == "noise":
-        return draw(st.binary(max_size=200))
-    if way == "anything":
-        return json.dumps(draw(values())).encode()
-    if way == "deep":
-        return draw(st.sampled_from((b"[", b'{"a":', b"\x91"))) * draw(st.sampled_from((10, 1000, 20_000)))
-    if way == "value":
-        try:
-            tree = json.loads(good)
-        except ValueError:
-            way = "bytes"
-        else:
-            return json.dumps(_with_other_value(draw, tree)).encode()
-    content = bytearray(good)
-    for _ in range(draw(st.integers(1, 4))):
-        place = draw(st.integers(0, len(content)))
-        content[place : place + draw(st.integers(0, 4))] = draw(st.binary(max_size=6))
-    return bytes(content)
-
-
-def _with_other_value(draw: st.DrawFn, tree: Any) -> Any:
-    if isinstance(tree, dict) and tree and draw(st.integers(0, 4)):
-        key = draw(st.sampled_from(sorted(tree)))
-        return {**tree, key: _with_other_value(draw, tree[key])}
-    if isinstance(tree, list) and tree and draw(st.integers(0, 4)):
-        index = draw(st.integers(0, len(tree) - 1))
-        return [*tree[:index], _with_other_value(draw, tree[index]), *tree[index + 1 :]]
-    return draw(values())
 
 
 def run(decoder: Decoder, count: int) -> None:

@@ -1,6 +1,9 @@
 """What one window keeps for the next."""
 
+import json
+
 import pytest
+from PySide6.QtCore import QCoreApplication, QEvent
 
 from gui import samples
 from gui.appearance import Choice
@@ -9,6 +12,7 @@ from gui.keeper import Keeper
 from gui.memory import FILE_NAME, INTERRUPTED, Kept, load
 from gui.window import Window
 from runtime.cluster.messages import Text
+from tests.inputs import with_extremes
 
 
 @pytest.fixture
@@ -61,6 +65,30 @@ def test_a_file_that_cannot_be_read_is_set_aside(tmp_path, content):
     assert load(tmp_path) == Kept()
     assert not (tmp_path / FILE_NAME).exists()
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_window_opens_whatever_values_the_file_has(demo_window, other, tmp_path):
+    keeper = Keeper(demo_window, tmp_path)
+    demo_window.store.move_boundary(0, 5)
+    demo_window.start_session()
+    demo_window.receive(samples.ready(demo_window.store.session.plan))
+    done = demo_window.chat.ask("Name a river")
+    demo_window.receive(Text(done, "The Rhine", (1,)))
+    demo_window.receive(samples.finished(done))
+    keeper.save()
+
+    files = list(with_extremes(json.loads((tmp_path / FILE_NAME).read_bytes())))
+    for tree in files:
+        (tmp_path / FILE_NAME).write_text(json.dumps(tree))
+        if load(tmp_path) == Kept():  # refused, and set aside
+            continue
+        restored = Keeper(other, tmp_path)
+        restored.restore()
+        other.show_layout(samples.SMALL_MODEL)
+        other.show_nodes(samples.virtual_nodes())
+        restored.deleteLater()
+        QCoreApplication.sendPostedEvents(restored, QEvent.Type.DeferredDelete)
+    assert len(files) > 200
 
 
 def test_the_file_is_for_its_owner_alone(demo_window, tmp_path):

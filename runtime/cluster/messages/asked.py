@@ -13,6 +13,10 @@ from runtime.planning.values import Plan  # msgspec resolves the annotation when
 from runtime.server.options import ApiOptions  # msgspec resolves the annotation when it decodes
 
 Role = Literal["system", "user", "assistant"]
+MaxTokens = Annotated[int, Meta(ge=1)]
+Temperature = Annotated[float, Meta(ge=0, le=10)]
+TopP = Annotated[float, Meta(gt=0, le=1)]
+Seed = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 
 
 class ChatMessage(msgspec.Struct, frozen=True):
@@ -27,11 +31,11 @@ class Chat(Message, frozen=True, tag="chat"):
 
     request_id: str
     messages: tuple[ChatMessage, ...]
-    max_tokens: Annotated[int, Meta(ge=1)] = 1024
-    temperature: Annotated[float, Meta(ge=0, le=10)] = 0.0
+    max_tokens: MaxTokens = 1024
+    temperature: Temperature = 0.0
     """0 is greedy: always the likeliest token."""
-    top_p: Annotated[float, Meta(gt=0, le=1)] = 1.0
-    seed: int | None = None
+    top_p: TopP = 1.0
+    seed: Seed | None = None
 
 
 class Cancel(Message, frozen=True, tag="cancel"):
