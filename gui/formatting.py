@@ -20,6 +20,11 @@ def split_bytes(count: int) -> tuple[str, str]:
     return f"{max(count / MIB, 0.1):.1f}", "MB"
 
 
+def context_words(tokens: int) -> str:
+    """``8k``, ``512``, ``1000``."""
+    return f"{tokens // 1024}k" if tokens % 1024 == 0 else str(tokens)
+
+
 def bytes_words(count: int) -> str:
     """A measured amount, to a tenth of a GB: ``162.9 GB``, ``115 MB``."""
     number, unit = split_bytes(count)

@@ -193,7 +193,7 @@ def _begin_answer(window: Window) -> None:
 
     _ask(window, "Tell me a story about a lighthouse.")
     request = window.chat.exchanges[-1].request_id
-    window.receive(Text(request, "Once, on a rock far out at sea, there stood", (1, 2, 3)))
+    window.receive(Text(request, "Once, on a rock far out at sea, there stood", (1, 2, 3), 45))
 
 
 def _answer(window: Window, text: str) -> None:

@@ -56,9 +56,8 @@ class Conversation:
 
     @property
     def used_tokens(self) -> int:
-        """Of the context, as far as it was measured: the newest prompt and its answer."""
-        measured = [one.finished for one in self.exchanges if one.finished is not None]
-        return measured[-1].prompt_tokens + measured[-1].completion_tokens if measured else 0
+        """Of the context: the newest prompt and its answer, as far as they are known."""
+        return next((one.used_tokens for one in reversed(self.exchanges) if one.used_tokens), 0)
 
     def asked(self, question: str, split: str, *, after: int | None = None, afresh: bool = False) -> Conversation:
         """With a question at the end, or in the place of what comes from ``after`` on."""

@@ -30,6 +30,8 @@ class Exchange:
     """Known from what a later question was sent with, so nothing was measured."""
     afresh: bool = False
     """Whether it was asked without what was said before."""
+    context_tokens: int = 0
+    """Prompt and answer so far, while the answer grows."""
     pause: str = ""
     """Why an open answer does not grow now."""
     remark: str = ""
@@ -40,11 +42,19 @@ class Exchange:
         """Whether the answer may still grow."""
         return self.finished is None and self.error is None and not self.quoted
 
+    @property
+    def used_tokens(self) -> int:
+        """Of the context; 0 until something is known."""
+        if self.finished is not None:
+            return self.finished.prompt_tokens + self.finished.completion_tokens
+        return self.context_tokens
+
     def received(self, message: Text | Finished | Rejected) -> Exchange:
         """After a message about this request."""
         match message:
             case Text():
-                return replace(self, answer=self.answer + message.text, pause="")
+                answer = self.answer + message.text
+                return replace(self, answer=answer, context_tokens=message.context_tokens, pause="")
             case Finished():
                 return replace(self, finished=message, pause="")
             case Rejected():

@@ -254,7 +254,9 @@ class ChatPane(Panel):
     def _show(self, index: int) -> None:
         exchange = self.exchanges[index]
         self._answers[index].show_exchange(exchange, newest=index == len(self._answers) - 1)
-        if not exchange.open:
+        if exchange.open:
+            self._show_used()
+        else:
             self._sync()
 
     def _rebuild(self) -> None:
@@ -279,9 +281,12 @@ class ChatPane(Panel):
         delete.setEnabled(bool(self.exchanges))
         delete.triggered.connect(self.delete_chat)
 
+    def _show_used(self) -> None:
+        self.composer.set_meter(self.book.shown.used_tokens, self._context_tokens)
+
     def _sync(self) -> None:
         self.composer.set_state(self._blocked, answering=self.answering)
-        self.composer.set_meter(self.book.shown.used_tokens, self._context_tokens)
+        self._show_used()
         count = len(self.book.conversations)
         self.picker.setText(f"{count} Chats" if count > 1 else "Chats")
         self.picker.setVisible(count > 1 or bool(self.exchanges))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gui.formatting import and_words, bytes_words, count_words
-from gui.split.strip_view import context_words
+from gui.formatting import and_words, bytes_words, context_words, count_words
 
 if TYPE_CHECKING:
     from runtime.agent.models.messages import HeldModel

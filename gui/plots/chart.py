@@ -30,8 +30,10 @@ class Chart(QWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
+        import numpy
         import pyqtgraph
 
+        self._numpy: Any = numpy
         self._pyqtgraph: Any = pyqtgraph
         pyqtgraph.setConfigOptions(antialias=True)
         self._plot: Any = pyqtgraph.PlotWidget()
@@ -43,8 +45,11 @@ class Chart(QWidget):
         self._plot.setMouseEnabled(x=False, y=False)
         self._plot.hideButtons()
         self._plot.getPlotItem().setContentsMargins(0, 8, 0, 0)
-        self._curve: Any = self._plot.plot()
-        self._curve.setDownsampling(auto=True, method="peak")
+        # The line is smoothed and lies over the area's edge, so the area need not be, which costs more than all else.
+        self._area: Any = pyqtgraph.PlotCurveItem(antialias=False, fillLevel=0, pen=pyqtgraph.mkPen(None))
+        self._line: Any = pyqtgraph.PlotCurveItem(antialias=True, skipFiniteCheck=True)
+        for curve in (self._area, self._line):
+            self._plot.addItem(curve)
         self._marks: list[Any] = [pyqtgraph.InfiniteLine(angle=0) for _ in range(3)]
         for mark in self._marks:
             mark.setZValue(-10)
@@ -77,9 +82,8 @@ class Chart(QWidget):
     def set_theme(self, theme: Theme) -> None:
         """Take another appearance."""
         self._plot.setBackground(theme.surface)
-        self._curve.setPen(self._pyqtgraph.mkPen(theme.accent, width=1.5))
-        self._curve.setFillLevel(0)
-        self._curve.setBrush(faded(theme.accent, 0.20))
+        self._line.setPen(self._pyqtgraph.mkPen(theme.accent, width=1.5))
+        self._area.setBrush(faded(theme.accent, 0.20))
         self._cross.setPen(self._pyqtgraph.mkPen(theme.dim, width=1))
         for mark in self._marks:
             mark.setPen(self._pyqtgraph.mkPen(theme.line, width=1))
@@ -88,7 +92,9 @@ class Chart(QWidget):
 
     def draw(self, ages: list[float], values: list[float], top: float) -> None:
         """Draw values over ages, with the axis up to ``top``."""
-        self._curve.setData(ages, values)
+        ages_array, values_array = self._numpy.asarray(ages), self._numpy.asarray(values)
+        for curve in (self._area, self._line):
+            curve.setData(ages_array, values_array)
         self._plot.setYRange(0, top, padding=0)
         levels = [0.0, top / 2, top]
         for mark, level in zip(self._marks, levels, strict=True):

@@ -184,7 +184,7 @@ class LivePane(Panel):
             self.memory.show_rows(())
             return
         if self._stack.currentWidget() is self.stages:
-            self.stages.show_rows(stage_rows(plan, self.history.rates) if self.history.rates else ())
+            self.stages.show_rows(stage_rows(plan, self.history.rates, self._session.run) if self.history.rates else ())
         elif self._stack.currentWidget() is self.memory:
             rows = memory_rows(plan, self._session.held, self.history.kv_bytes) if self._session.held else ()
             self.memory.show_rows(rows)

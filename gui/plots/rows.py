@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from gui.formatting import bytes_words, layers_words
+from gui.formatting import bytes_words, context_words, layers_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gui.plots.history import StageRate
-    from runtime.cluster.messages import RankHeld
+    from runtime.cluster.messages import RankHeld, RunMeasured
     from runtime.planning.plan import Plan, StagePlan
 
 
@@ -43,19 +43,29 @@ class BarRow:
     node_id: str = ""
 
 
-def stage_rows(plan: Plan, rates: Sequence[StageRate]) -> tuple[BarRow, ...]:
-    """What a token took on each stage, all drawn to one scale, beside what was predicted of computing it."""
+def stage_rows(plan: Plan, rates: Sequence[StageRate], run: RunMeasured | None = None) -> tuple[BarRow, ...]:
+    """What a token took on each stage, all drawn to one scale, beside what was predicted of computing it.
+
+    The prediction is for as much context as was seen in ``run``; before there is one, for all that the plan has.
+    """
     measured = {rate.node_id: rate for rate in rates}
-    totals = [rate.total_seconds for rate in rates]
-    longest = max([*totals, *(stage.decode_seconds for stage in plan.stages), 1e-9])
-    return tuple(_stage_row(stage, measured.get(stage.ranks[0].node_id), longest) for stage in plan.stages)
+    seen = {(one.first_layer, one.last_layer): one.predicted_seconds for one in run.stages} if run is not None else {}
+    spans = [(stage.first_layer, stage.last_layer) for stage in plan.stages]
+    of_run = set(spans) == seen.keys()
+    predicted = [seen[span] if of_run else stage.decode_seconds for span, stage in zip(spans, plan.stages, strict=True)]
+    longest = max([*(rate.total_seconds for rate in rates), *predicted, 1e-9])
+    when = "" if of_run or not plan.context_tokens else f" at {context_words(plan.context_tokens)}"
+    return tuple(
+        _stage_row(stage, measured.get(stage.ranks[0].node_id), seconds, when, longest)
+        for stage, seconds in zip(plan.stages, predicted, strict=True)
+    )
 
 
-def _stage_row(stage: StagePlan, rate: StageRate | None, longest: float) -> BarRow:
+def _stage_row(stage: StagePlan, rate: StageRate | None, predicted_seconds: float, when: str, longest: float) -> BarRow:
     names = " + ".join(rank.node_name for rank in stage.ranks)
     span = layers_words(stage.first_layer, stage.last_layer)
-    mark = stage.decode_seconds / longest if stage.decode_seconds else None
-    predicted = f"predicted {_ms(stage.decode_seconds)}" if stage.decode_seconds else ""
+    mark = predicted_seconds / longest if predicted_seconds else None
+    predicted = f"predicted {_ms(predicted_seconds)}{when}" if predicted_seconds else ""
     if rate is None:
         return BarRow(names, span, (), "no step yet", mark, predicted, f"{names}: {predicted}", stage.ranks[0].node_id)
     parts = (
@@ -65,7 +75,7 @@ def _stage_row(stage: StagePlan, rate: StageRate | None, longest: float) -> BarR
     )
     tooltip = (
         f"{names}, {span}\nFor one step: computes {_ms(rate.compute_seconds)}, waits {_ms(rate.wait_seconds)}, "
-        f"sends {_ms(rate.hop_seconds)}\nPredicted to compute: {_ms(stage.decode_seconds)}"
+        f"sends {_ms(rate.hop_seconds)}\nPredicted to compute: {_ms(predicted_seconds)}{when}"
     )
     words = f"computes {_ms(rate.compute_seconds)}"
     return BarRow(names, span, parts, words, mark, predicted, tooltip, rate.node_id)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
+from itertools import islice
 
 WINDOW_SECONDS = 60.0
 """What is shown, until someone wants to see all that is kept."""
 KEPT_SECONDS = 300.0
 SMOOTH_SECONDS = 1.0
 """A sample counts whole tokens of one second, so slow models jump between two numbers; the mean of as long does not."""
+_DRAWN_POINTS = 240
+"""Of a curve: a quarter of a second each while a minute is shown, which is finer than the values are smoothed."""
 
 
 class Series:
@@ -47,26 +50,43 @@ class Series:
     def newest(self) -> tuple[float, float] | None:
         return self._samples[-1] if self._samples else None
 
-    def points(self, now_seconds: float) -> tuple[list[float], list[float]]:
-        """Ages (0 is now, negative is past) and values, ready to draw; the last value holds until now."""
-        times = [time - now_seconds for time, _ in self._samples]
-        values = [value for _, value in self._samples]
+    def points(self, now_seconds: float, span_seconds: float = WINDOW_SECONDS) -> tuple[list[float], list[float]]:
+        """Ages (0 is now, negative is past) and values, ready to draw; the last value holds until now.
+
+        No more of them than can be told apart. Which ones follows from their times alone, so that the curve slides.
+        """
+        step = span_seconds / _DRAWN_POINTS
+        first = max(self._place(now_seconds - span_seconds) - 1, 0)
+        times: list[float] = []
+        values: list[float] = []
+        drawn_steps = -1.0
+        for time, value in islice(self._samples, first, None):
+            steps = time // step
+            if steps != drawn_steps:
+                drawn_steps = steps
+                times.append(time - now_seconds)
+                values.append(value)
         if times and times[-1] < 0:
             times.append(0.0)
-            values.append(values[-1])
+            values.append(self._samples[-1][1])
         return times, values
 
     def value_at(self, time_seconds: float) -> float | None:
         """The value of the sample nearest to a time; None without samples, or for a time before them."""
         if not self._samples or time_seconds < self._samples[0][0] - SMOOTH_SECONDS:
             return None
-        index = bisect_left(self._samples, time_seconds, key=lambda sample: sample[0])
+        index = self._place(time_seconds)
         near = [self._samples[place] for place in (index - 1, index) if 0 <= place < len(self._samples)]
         return min(near, key=lambda sample: abs(sample[0] - time_seconds))[1]
 
     def peak(self, now_seconds: float, span_seconds: float = WINDOW_SECONDS) -> float:
         """The highest value of the last minute, or of so many seconds."""
-        return max((value for time, value in self._samples if time >= now_seconds - span_seconds), default=0.0)
+        first = self._place(now_seconds - span_seconds)
+        return max((value for _, value in islice(self._samples, first, None)), default=0.0)
+
+    def _place(self, time_seconds: float) -> int:
+        """Of the first sample that is not before this time."""
+        return bisect_left(self._samples, time_seconds, key=lambda sample: sample[0])
 
 
 def nice_ceiling(peak: float) -> float:

@@ -157,7 +157,7 @@ class SpeedView(QWidget):
         if self._chart is not None:
             self._chart.setVisible(drawn)
             if drawn and self.isVisibleTo(self.window()):
-                self._chart.draw(*self.series.points(now), nice_ceiling(peak))
+                self._chart.draw(*self.series.points(now, self._span), nice_ceiling(peak))
         self._tell()
 
     def _tell(self) -> None:

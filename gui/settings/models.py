@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog, QLineEdit
 
-from gui.formatting import bytes_words
+from gui.formatting import bytes_words, context_words
 from gui.settings.page import Page, button
-from gui.split.strip_view import GOAL_NAMES, context_words
+from gui.split.strip_view import GOAL_NAMES
 from gui.widgets.labels import ElidedLabel, set_ink
 from gui.widgets.pop_up import PopUp
 

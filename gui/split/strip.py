@@ -9,8 +9,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
+from gui.formatting import context_words
 from gui.server_line import ServerLine
-from gui.split.strip_view import StripView, context_words
+from gui.split.strip_view import StripView
 from gui.theme import sized_font
 from gui.widgets.labels import ElidedLabel, label, set_ink
 from gui.widgets.pop_up import PopUp

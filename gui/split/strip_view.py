@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gui.formatting import and_words, bytes_words, count_words, rate_words, seconds_words
+from gui.formatting import and_words, bytes_words, context_words, count_words, rate_words, seconds_words
 from runtime.planning.resplit import same_split
 from runtime.planning.values import Refusal, default_context_tokens
 
@@ -120,11 +120,6 @@ def _about_words(seconds: float) -> str:
     return seconds_words(seconds) if seconds >= 59.5 else f"{max(round(seconds), 1)} s"
 
 
-def context_words(tokens: int) -> str:
-    """``8k``, ``512``, ``1000``."""
-    return f"{tokens // 1024}k" if tokens % 1024 == 0 else str(tokens)
-
-
 def _speeds(plan: Plan | None, measured: Measured | None) -> tuple[tuple[str, str], ...]:
     if plan is None or plan.predicted is None:
         return ()
@@ -155,7 +150,8 @@ def _tooltip(plan: Plan | None, measured: Measured | None, run: RunMeasured | No
     if plan is None:
         return ""
     lines = [_run_words(stage) for stage in run.stages] if run is not None else []
-    lines.append("Predicted:")
+    full = f", its context of {context_words(plan.context_tokens)} full" if plan.context_tokens else ""
+    lines.append(f"Predicted{full}:")
     for stage in plan.stages:
         names = " + ".join(rank.node_name for rank in stage.ranks)
         lines.append(f"{names}: {seconds_words_fine(stage.decode_seconds)} a token, {_SOURCES[stage.source]}")

@@ -90,7 +90,7 @@ class Requests:
         seed = secrets.randbits(63) if chat.seed is None else chat.seed
         sampling = Sampling(chat.temperature, chat.top_p, seed=seed)
         submit = Submit(0, prompt, min(chat.max_tokens, self._context_tokens), text.end_tokens, sampling)
-        listener = _FrontEnd(chat.request_id, text.streamer(), self._publish, self._chats)
+        listener = _FrontEnd(chat.request_id, len(prompt), text.streamer(), self._publish, self._chats)
         self._chats[chat.request_id] = self.begin(submit, listener, arrived_seconds=arrived_seconds)
 
     def reject(self, chat: Chat, reason: str) -> None:
@@ -136,22 +136,25 @@ class _FrontEnd:
     def __init__(
         self,
         request_id: str,
+        prompt_tokens: int,
         stream: TextStream,
         publish: Callable[[ServerMessage], None],
         chats: dict[str, Answer],
     ) -> None:
         self._request_id = request_id
+        self._context_tokens = prompt_tokens
         self._stream = stream
         self._publish = publish
         self._chats = chats
 
     def on_token(self, token: int, _logprobs: TokenLogprobs | None) -> None:
-        self._publish(Text(self._request_id, self._stream.add(token), (token,)))
+        self._context_tokens += 1
+        self._publish(Text(self._request_id, self._stream.add(token), (token,), self._context_tokens))
 
     def on_end(self, outcome: Outcome) -> None:
         self._chats.pop(self._request_id, None)
         if rest := self._stream.finish():
-            self._publish(Text(self._request_id, rest, ()))
+            self._publish(Text(self._request_id, rest, (), self._context_tokens))
         self._publish(Finished(self._request_id, **outcome._asdict()))
 
     def on_refused(self, reason: str) -> None:

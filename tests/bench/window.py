@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import count
 from typing import TYPE_CHECKING
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -52,12 +53,12 @@ def _start() -> tuple[float, ...]:
     return tuple(statistics.median(column) for column in zip(*runs[1:], strict=True))  # the first one may compile
 
 
-def _each(step: Callable[[int], None], count: int) -> tuple[float, float]:
+def _each(step: Callable[[int], None], steps: int) -> tuple[float, float]:
     """Median and highest CPU milliseconds of a step, painting included."""
     from PySide6.QtWidgets import QApplication
 
     costs = []
-    for index in range(count):
+    for index in range(steps):
         before = time.process_time()
         step(index)
         QApplication.processEvents()
@@ -90,6 +91,7 @@ def _drag(window: Window) -> tuple[float, float]:
 def _live(window: Window) -> tuple[float, float]:
     """Shares of a core: streaming alone into a long chat, and everything at once with eight nodes."""
     from gui import samples
+    from gui.plots.series import KEPT_SECONDS
     from runtime.cluster.messages import Text
 
     window.start_session()
@@ -108,17 +110,19 @@ def _live(window: Window) -> tuple[float, float]:
         window.receive(Text(request, " ".join(pieces[index % 12 : index % 12 + 2]) + " ", (1, 2)))
 
     streaming = _share(text)
-    speeds, counters = list(samples.throughput(60)), list(samples.counters(plan, 60))
-    for speed, counted in zip(speeds[:400], counters[:400], strict=True):
+    kept = round(KEPT_SECONDS * 10)
+    speeds, counters = list(samples.throughput(KEPT_SECONDS + 60)), list(samples.counters(plan, KEPT_SECONDS + 60))
+    for speed, counted in zip(speeds[:kept], counters[:kept], strict=True):
         window.receive(speed)
         window.receive(counted)
-    numbers = []
+    numbers, places = [], count()
     for tab in ("speed", "stages", "memory"):
         window.live.show_tab(tab)
 
-        def measured(index: int) -> None:
-            window.receive(speeds[400 + index])
-            window.receive(counters[400 + index])
+        def measured(_index: int) -> None:
+            place = next(places)
+            window.receive(speeds[kept + place])
+            window.receive(counters[kept + place])
 
         numbers.append(_each(measured, 50)[0])
     return streaming, streaming + max(numbers) * 10 / 1000

@@ -223,10 +223,14 @@ def test_reasoning_is_folded_and_can_be_read(pane):
     assert shown._thought.isVisible()
 
 
-def test_the_meter_says_how_much_of_the_context_is_used(pane):
+def test_the_meter_says_how_much_of_the_context_is_used_while_an_answer_grows_too(pane):
     pane.set_split("5 | 18 | 7", 8192)
-    ask(pane, "Hello")
-    answer(pane, "Hi")
+    request = ask(pane, "Hello")
+    pane.receive(Text(request, "Hi", (1,), context_tokens=43))
+    assert pane.composer.meter.words == "43 of 8,192 tokens"
+    answer(pane, " there")
+    assert pane.composer.meter.words == "99 of 8,192 tokens"
+    ask(pane, "And?")
     assert pane.composer.meter.words == "99 of 8,192 tokens"
 
 

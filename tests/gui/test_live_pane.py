@@ -3,6 +3,7 @@
 import csv
 import io
 
+import msgspec
 import pytest
 from PySide6.QtTest import QTest
 
@@ -60,8 +61,20 @@ def test_stages_are_drawn_to_one_scale_with_what_was_predicted_beside():
     assert compute[1] > compute[2] > compute[0]
     assert all(sum(length for _, length in row.parts) <= 1 + 1e-9 for row in rows)
     assert rows[0].words.startswith("computes ")
-    assert rows[0].mark_words.startswith("predicted ")
+    assert rows[0].mark_words == f"predicted {PLAN.stages[0].decode_seconds * 1000:.2f} ms at 8k"
     assert stage_rows(PLAN, ())[0].words == "no step yet"
+
+
+def test_after_a_chat_the_prediction_is_for_as_much_context_as_the_chat_had():
+    run = samples.run_measured(PLAN)
+    less = msgspec.structs.replace(
+        run,
+        stages=tuple(msgspec.structs.replace(one, predicted_seconds=one.predicted_seconds / 2) for one in run.stages),
+    )
+    rows = stage_rows(PLAN, (), less)
+    assert rows[0].mark_words == f"predicted {PLAN.stages[0].decode_seconds * 500:.2f} ms"
+    other = msgspec.structs.replace(less, stages=less.stages[1:])
+    assert stage_rows(PLAN, (), other) == stage_rows(PLAN, ())  # of a split that ran before
 
 
 def test_memory_is_said_in_words_and_length():

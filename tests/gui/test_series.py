@@ -11,9 +11,23 @@ def test_what_is_older_than_five_minutes_is_forgotten_but_for_one_sample_at_the_
     series = Series()
     for tenth in range(4000):
         series.add(tenth / 10, 30.0)
-    ages, _ = series.points(399.9)
+    ages, _ = series.points(399.9, 300.0)
     assert ages[0] == pytest.approx(-300.0, abs=0.2)
     assert len(series) == pytest.approx(3001, abs=2)
+
+
+def test_a_curve_has_no_more_points_than_can_be_told_apart_and_they_slide():
+    series = Series()
+    for tenth in range(4000):
+        series.add(tenth / 10, float(tenth % 7))
+    assert series.newest is not None
+    for span in (60.0, 300.0):
+        (ages, values), (later_ages, later_values) = series.points(399.9, span), series.points(400.0, span)
+        assert len(ages) < 250
+        assert ages[0] == pytest.approx(-span, abs=1.5)
+        assert (ages[-1], values[-1]) == (0.0, series.newest[1])
+        assert [age - 0.1 for age in ages[-100:-1]] == pytest.approx(later_ages[-100:-1])
+        assert values[-100:-1] == later_values[-100:-1]
 
 
 def test_the_value_at_a_time_is_that_of_the_nearest_sample():

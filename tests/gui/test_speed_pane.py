@@ -48,8 +48,8 @@ def test_the_curve_has_the_last_minute_and_an_axis_above_it(pane):
     pane.set_running(running=True)
     for sample in samples.throughput(80):
         pane.add(sample)
-    ages, values = pane._chart._curve.getOriginalDataset()
-    assert ages[0] == pytest.approx(-80, abs=0.3)
+    ages, values = pane._chart._line.getData()
+    assert ages[0] == pytest.approx(-60, abs=0.5)
     assert ages[-1] == pytest.approx(0, abs=0.2)
     assert pane._chart._plot.viewRange()[0] == [-60, 0]
     top = pane._chart._plot.viewRange()[1][1]
@@ -78,7 +78,7 @@ def test_a_new_session_begins_with_an_empty_plot_and_an_old_plot_stays(pane):
 def test_the_plot_takes_the_colours_of_the_appearance(pane):
     pane.load_chart()
     pane.set_theme(LIGHT)
-    assert pane._chart._curve.opts["pen"].color() == LIGHT.accent
+    assert pane._chart._line.opts["pen"].color() == LIGHT.accent
     pane.set_running(running=True)
     for sample in samples.throughput(5):
         pane.add(sample)

@@ -16,6 +16,8 @@ class Text(Message, frozen=True, tag="text"):
     request_id: str
     text: str
     token_ids: tuple[int, ...]
+    context_tokens: int = 0
+    """Prompt and answer so far."""
 
 
 class Finished(Message, frozen=True, tag="finished"):

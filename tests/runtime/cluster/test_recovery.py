@@ -33,11 +33,13 @@ async def answer(running: Running, harm: Callable[[], None] | None = None) -> tu
     await running.client.send(Chat("story", (ChatMessage("user", QUESTION),), max_tokens=TOKENS))
     tokens: list[int] = []
     troubles: list[Recovering] = []
+    used_tokens = 0
     while True:
         event = await running.next_of(Text, Finished, Recovering, Ready, Failed)
         match event:
             case Text():
                 tokens += event.token_ids
+                used_tokens = event.context_tokens
                 if harm is not None and len(tokens) > 2:
                     harm()
                     harm = None
@@ -46,6 +48,7 @@ async def answer(running: Running, harm: Callable[[], None] | None = None) -> tu
             case Ready():
                 running.ready = event
             case Finished():
+                assert used_tokens == event.prompt_tokens + event.completion_tokens
                 return tokens, troubles
             case _:
                 raise AssertionError(event)
