@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -31,11 +32,13 @@ def main() -> int:
             return run_command(words, _open_window)
 
 
-def _open_window(home: Path, model_folder: Path | None, *, self_test: bool = False) -> int:
+def _open_window(
+    home: Path, *, behind: Callable[[], None] | None = None, demo: bool = False, self_test: bool = False
+) -> int:
     """Handed down to the commands, which know nothing of the window."""
     from gui.app import run_window
 
-    return run_window(home, model_folder, self_test=self_test)
+    return run_window(home, behind=behind, demo=demo, self_test=self_test)
 
 
 if __name__ == "__main__":

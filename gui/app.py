@@ -21,6 +21,7 @@ from gui.window import Window
 from runtime.app_nap import stay_responsive
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 logger = logging.getLogger(__name__)
@@ -30,12 +31,23 @@ _PAINT_LIMIT_SECONDS = 0.5
 _PAINT_LOOK_MS = 10
 
 
-def run_window(home: Path, model_folder: Path | None, *, ask_before_close: bool = True, self_test: bool = False) -> int:
+def run_window(
+    home: Path,
+    model_folder: Path | None = None,
+    *,
+    behind: Callable[[], None] | None = None,
+    demo: bool = False,
+    ask_before_close: bool = True,
+    self_test: bool = False,
+) -> int:
     """Show the window and return when it is closed and everything that it started has ended.
 
     Args:
         home: The folder with this machine's identity and trust.
-        model_folder: The MLX model to run; None lets the person choose.
+        model_folder: The MLX model to run; None for the one of last time, or lets the person choose.
+        behind: Starts what works behind the window, once it is painted, in another thread. What
+            :class:`PomonaError` it raises is said in the window.
+        demo: Whether the demo model is shown, and nobody is guided.
         ask_before_close: Whether closing asks while a session runs.
         self_test: Whether the window is used by itself, once; the exit status then says whether there was an answer.
     """
@@ -54,7 +66,7 @@ def run_window(home: Path, model_folder: Path | None, *, ask_before_close: bool 
     from gui.self_test import SelfTest
     from gui.wiring import connect
 
-    bridge = Bridge(home, remembered if model_folder is None else model_folder)
+    bridge = Bridge(home, remembered if model_folder is None else model_folder, behind=behind, demo=demo)
     connect(window, bridge)
     bridge.model_chosen.connect(keeper.keep_model)
     quitter = Quitter(app, window, bridge, signals)
@@ -64,7 +76,7 @@ def run_window(home: Path, model_folder: Path | None, *, ask_before_close: bool 
         bridge.start()
         if test is not None:
             test.start()
-        elif model_folder is None and keeper.first_time:
+        elif model_folder is None and keeper.first_time and not demo:
             window.trust.open_this_mac()
         code = app.exec()
     finally:

@@ -70,10 +70,20 @@ class Bridge(QObject):
     trouble = Signal(str)
     stopped = Signal()
 
-    def __init__(self, home: Path, model_folder: Path | None, services: Services | None = None) -> None:
+    def __init__(
+        self,
+        home: Path,
+        model_folder: Path | None,
+        services: Services | None = None,
+        *,
+        behind: Callable[[], None] | None = None,
+        demo: bool = False,
+    ) -> None:
         super().__init__()
         self.home = home
         self.model_folder = model_folder
+        self._behind = behind
+        self._demo = demo
         self._services = services
         loop = self._loop = LoopThread(self._main, self.trouble.emit, self.stopped.emit)
         self.start, self.submit, self.shutdown, self.join = loop.start, loop.submit, loop.shutdown, loop.join
@@ -176,6 +186,7 @@ class Bridge(QObject):
             await stop.wait()
             return
         self._services = services
+        behind = asyncio.create_task(self._loop.guarded(self._start_behind()))
         self._loop.spawn(self._begin(services))
         self.models.refresh()
         watcher = services.watch(self.home, self._on_nodes, self.unpaired_changed.emit)
@@ -185,8 +196,12 @@ class Bridge(QObject):
         await self._checks.end()
         await self.models.end()
         await self._runner.all_closed()
-        await asyncio.wait({starting})  # one that is half up cannot be closed
+        await asyncio.wait({starting, behind})  # what is half up cannot be closed
         await self._loop.guarded(watcher.close())
+
+    async def _start_behind(self) -> None:
+        if self._behind is not None:
+            await asyncio.to_thread(self._behind)
 
     def _on_nodes(self, nodes: tuple[KnownNode, ...]) -> None:
         self.nodes = nodes
@@ -204,7 +219,7 @@ class Bridge(QObject):
         """Go on with the session that outlived another window; else read the model that was given."""
         running = await asyncio.to_thread(services.find_session, self.home)
         if running is None:
-            if self.model_folder is not None:
+            if self.model_folder is not None or self._demo:
                 await self._choose(self.model_folder)
             return
         await self._choose(Path(running.model_folder))

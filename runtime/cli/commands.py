@@ -41,7 +41,7 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str], open_window: OpenWindow) -> int:
     """Run one command; returns the exit status.
 
-    ``open_window`` is called with a home and a model folder where a command wants the window, and with ``self_test``.
+    ``open_window`` is called where a command wants the window; `gui.app.run_window` says with what.
     """
     options = _parser(open_window).parse_args(arguments)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -17,15 +18,10 @@ from runtime.cli.display import has_display
 from runtime.cli.place import PlaceOptions, note
 from runtime.cli.virtual_nodes import VirtualNodes, virtual_nodes
 from runtime.cluster.model_names import DEMO
-from runtime.errors import PomonaError
 from runtime.models.cache_folder import cache_folder
-from runtime.models.demo import demo_model_folder
-from runtime.models.planning_layout import read_planning_layout
-from runtime.planning.plan import PlanNode, Refusal, make_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
-    from pathlib import Path
 
     from runtime.engine.orders import HopKind
     from runtime.planning.values import Mode
@@ -50,9 +46,10 @@ class DemoOptions:
     as_json: bool
 
 
-def run_demo(options: DemoOptions, open_window: Callable[[Path, Path | None], int]) -> int:
+def run_demo(options: DemoOptions, open_window: Callable[..., int]) -> int:
     """Run it to the end; everything that it started is gone when it returns. Raises :class:`PomonaError`."""
-    in_console = options.headless or options.as_json or options.prompt is not None
+    has_split = options.split is not None or options.mode != "pipeline"  # a window has its own, to be dragged
+    in_console = options.headless or options.as_json or options.prompt is not None or has_split
     if not in_console and not has_display():
         note("There is no display here, so the demo runs in this terminal.")
         in_console = True
@@ -71,19 +68,17 @@ def run_until_over(session: Coroutine[Any, Any, int]) -> int:
         return EXIT_TERMINATED
 
 
-def _in_window(options: DemoOptions, open_window: Callable[[Path, Path | None], int]) -> int:
+def _in_window(options: DemoOptions, open_window: Callable[..., int]) -> int:
     nodes = virtual_nodes(options.node_count)
-    folder = demo_model_folder(lambda: note("Preparing the demo model; this happens once."))
-    # Whether the split can be is known before anything starts: the agents will have these very budgets.
-    preview = [PlanNode(node.name, node.name, node.memory_bytes) for node in nodes]
-    refused = make_plan(read_planning_layout(folder), preview, options.split, options.mode)
-    if isinstance(refused, Refusal):
-        raise PomonaError(refused.reason)
-    with temporary_home() as home, VirtualNodes(nodes, home, cache_folder() / "demo.log") as agents:
-        agents.started()
-        where = data_folder(), version("mlx")
-        threading.Thread(target=measure_once, args=where, name="calibration", daemon=True).start()
-        return open_window(home.folder, folder)
+    with temporary_home() as home, ExitStack() as stack:
+
+        def behind() -> None:
+            agents = stack.enter_context(VirtualNodes(nodes, home, cache_folder() / "demo.log"))
+            agents.started()
+            where = data_folder(), version("mlx")
+            threading.Thread(target=measure_once, args=where, name="calibration", daemon=True).start()
+
+        return open_window(home.folder, behind=behind, demo=True)
 
 
 def default_prompt() -> str | None:

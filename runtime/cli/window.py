@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import subprocess
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -22,10 +24,12 @@ if TYPE_CHECKING:
 
 _LOG_NAME = "agent.log"
 _DIAL_SECONDS = 1.0
+_START_SECONDS = 60.0
+"""Macs check what they run for the first time, which takes a while; past this something is wrong."""
 
 
-def run_window_here(open_window: Callable[[Path, Path | None], int]) -> int:
-    """Open the window; returns when it is closed. Raises :class:`PomonaError`.
+def run_window_here(open_window: Callable[..., int]) -> int:
+    """Open the window, and start the agent behind it; returns when the window is closed. Raises :class:`PomonaError`.
 
     The agent outlives the window for as long as a model runs, and ends with the last of both.
     """
@@ -34,9 +38,7 @@ def run_window_here(open_window: Callable[[Path, Path | None], int]) -> int:
     home = open_home(data_folder())
     try:
         with window_lock(home.folder):
-            if not _somebody_listens(local_port(home.folder)):
-                _start_agent(home.folder)
-            return open_window(home.folder, None)
+            return open_window(home.folder, behind=partial(_have_agent, home.folder))
     except WindowIsOpen:
         raise PomonaError("Pomona's window is open already on this machine.") from None
 
@@ -49,6 +51,11 @@ def _somebody_listens(port: int | None) -> bool:
     except OSError:
         return False
     return True
+
+
+def _have_agent(folder: Path) -> None:
+    if not _somebody_listens(local_port(folder)):
+        _start_agent(folder)
 
 
 def _start_agent(folder: Path) -> None:
@@ -64,7 +71,10 @@ def _start_agent(folder: Path) -> None:
         )
     assert process.stdout is not None  # it was asked for
     with process.stdout:
-        line = process.stdout.readline()
+        said, _, _ = select.select([process.stdout], [], [], _START_SECONDS)
+        line = process.stdout.readline() if said else b""
+    if not said:
+        process.kill()
     try:
         msgspec.json.decode(line, type=AgentStarted)
     except msgspec.DecodeError as error:

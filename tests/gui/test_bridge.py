@@ -57,6 +57,45 @@ def test_nodes_and_layout_arrive_in_the_windows_thread(qtbot):
     assert script.watcher_closed
 
 
+def test_what_works_behind_the_window_is_started_beside_all_else_and_awaited_at_the_end(qtbot):
+    go_on = threading.Event()
+    threads: list[object] = []
+
+    def behind():
+        threads.append(threading.current_thread())
+        assert go_on.wait(5)
+        threads.append("over")
+
+    bridge = Bridge(Path("home"), None, ScriptedServices().services(), behind=behind, demo=True)
+    layouts: list[object] = []
+    bridge.layout_read.connect(layouts.append)
+    bridge.start()
+    qtbot.waitUntil(lambda: bool(layouts and threads))
+    assert threads[0] is not threading.main_thread()
+    bridge.shutdown()
+    assert not bridge.join(0.2)
+    go_on.set()
+    assert bridge.join(5)
+    assert threads[-1] == "over"
+
+
+def test_what_cannot_be_started_behind_the_window_is_said_and_the_rest_works(qtbot):
+    def behind():
+        raise PomonaError("This machine's agent did not start: the disk is full.")
+
+    script = ScriptedServices()
+    bridge = Bridge(Path("home"), Path("model"), script.services(), behind=behind)
+    said: list[str] = []
+    seen: list[object] = []
+    bridge.trouble.connect(said.append)
+    bridge.nodes_changed.connect(seen.append)
+    bridge.start()
+    qtbot.waitUntil(lambda: bool(said and seen))
+    assert said == ["This machine's agent did not start: the disk is full."]
+    bridge.shutdown()
+    assert bridge.join(5)
+
+
 def test_a_question_is_answered(qtbot):
     script = ScriptedServices()
     with running(script) as (bridge, messages):

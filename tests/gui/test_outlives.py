@@ -29,7 +29,7 @@ def say(word, *values):
         said.add(word)
         print(word, *values, flush=True)
 
-def open_window(home, folder):
+def open_window(home, behind):
     app = make_application([])
     timer = QTimer()
 
@@ -56,7 +56,7 @@ def open_window(home, folder):
 
     timer.timeout.connect(look)
     timer.start(100)
-    return run_window(home, folder, ask_before_close=False)
+    return run_window(home, behind=behind, ask_before_close=False)
 
 sys.exit(run_window_here(open_window))
 """
