@@ -30,10 +30,8 @@ class Chart(QWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        import numpy
         import pyqtgraph
 
-        self._numpy: Any = numpy
         self._pyqtgraph: Any = pyqtgraph
         pyqtgraph.setConfigOptions(antialias=True)
         self._plot: Any = pyqtgraph.PlotWidget()
@@ -92,9 +90,8 @@ class Chart(QWidget):
 
     def draw(self, ages: list[float], values: list[float], top: float) -> None:
         """Draw values over ages, with the axis up to ``top``."""
-        ages_array, values_array = self._numpy.asarray(ages), self._numpy.asarray(values)
         for curve in (self._area, self._line):
-            curve.setData(ages_array, values_array)
+            curve.setData(ages, values)
         self._plot.setYRange(0, top, padding=0)
         levels = [0.0, top / 2, top]
         for mark, level in zip(self._marks, levels, strict=True):
