@@ -43,7 +43,7 @@ class Chart(QWidget):
         self._plot.setMouseEnabled(x=False, y=False)
         self._plot.hideButtons()
         self._plot.getPlotItem().setContentsMargins(0, 8, 0, 0)
-        # The line is smoothed and lies over the area's edge, so the area need not be, which costs more than all else.
+        # The line covers the area's edge, so it alone is antialiased: for the area that would cost more than all else.
         self._area: Any = pyqtgraph.PlotCurveItem(antialias=False, fillLevel=0, pen=pyqtgraph.mkPen(None))
         self._line: Any = pyqtgraph.PlotCurveItem(antialias=True, skipFiniteCheck=True)
         for curve in (self._area, self._line):
