@@ -17,7 +17,7 @@ from resources import starting
 from resources.processes import is_stopped, work_done
 from runtime.agent.awake import Awake
 from runtime.engine.orders import AnyOrder, AnyReport, LoadStalled, Quit, Stay, decode_report, encode_line
-from runtime.engine.stalls import LoadWatch
+from runtime.engine.stalls import StillWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,7 +129,7 @@ class WorkerProcess:
 
     async def _watch_start(self) -> None:
         """Report for a worker that hangs before it can report anything itself."""
-        stalls = LoadWatch(_START_STILL_SECONDS)
+        stalls = StillWatch(_START_STILL_SECONDS)
         while (work := work_done(self.pid)) is not None:
             if stalled_seconds := stalls.look(time.monotonic(), *work):
                 self._on_report(LoadStalled(stalled_seconds))

@@ -5,6 +5,11 @@ from __future__ import annotations
 import mlx.core as mx
 
 
+def has_gpu() -> bool:
+    """Whether the model computes on one, where its work takes no processor time."""
+    return bool(mx.default_device() == mx.gpu)
+
+
 def keep_wired() -> None:
     """On Metal, keep as much memory resident as the system recommends, as mlx-lm does while it generates.
 

@@ -2,7 +2,7 @@
 
 A rank that hangs still makes signs of life, from another thread. No fixed limit would do for a step: a token takes
 milliseconds, a prompt's chunk on a slow node many seconds; so it is compared with those before it. Loading may take
-minutes, but then the process computes or reads all the while.
+minutes, but then the process computes or reads all the while; so it does in a step if it has no GPU that could.
 """
 
 from __future__ import annotations
@@ -40,51 +40,8 @@ class Pace:
         return min(max(_LEAST_SECONDS, _TIMES_AS_LONG * usual), _MOST_SECONDS) if usual else _MOST_SECONDS
 
 
-class StallWatch:
-    """Looks at a rank's counters several times a second; the caller brings the clock."""
-
-    def __init__(self, pace: Pace) -> None:
-        self._pace = pace
-        self._looked_seconds: float | None = None
-        self._steps = -1
-        self._in_step_seconds = 0.0
-        self._idle_seconds = 0.0
-        self._idle_before_seconds = 0.0
-        self._cpu_seconds = self._cpu_before_seconds = 0.0
-
-    def look(self, now_seconds: float, steps: int, step_tokens: int, cpu_seconds: float = 0.0) -> float:
-        """Seconds that the step under way, of ``step_tokens`` (0: none), has taken if it is stalled; 0 if not.
-
-        ``steps`` counts those that are done, ``cpu_seconds`` the processor time that the process has had.
-        """
-        passed = min(now_seconds - self._looked_seconds, _LOOK_LIMIT_SECONDS) if self._looked_seconds else 0.0
-        self._looked_seconds = now_seconds
-        self._cpu_seconds = cpu_seconds
-        if steps != self._steps or not step_tokens:
-            self._cpu_before_seconds = cpu_seconds
-        if steps != self._steps:
-            self._steps = steps
-            self._in_step_seconds = self._idle_seconds = self._idle_before_seconds = 0.0
-        if not step_tokens:
-            self._in_step_seconds = 0.0
-            self._idle_seconds += passed
-            self._idle_before_seconds = self._idle_seconds
-            return 0.0
-        self._in_step_seconds += passed
-        limit = self._pace.limit_seconds(step_tokens)
-        if self._idle_before_seconds > _IDLE_SECONDS:
-            limit = max(limit, _AFTER_IDLE_SECONDS)
-        return self._in_step_seconds if self._in_step_seconds > limit else 0.0
-
-    @property
-    def cpu_share(self) -> float:
-        """Of a core, in the step under way; one that waits for others of its tensor group spins, in MLX's ring."""
-        in_step_cpu_seconds = self._cpu_seconds - self._cpu_before_seconds
-        return in_step_cpu_seconds / self._in_step_seconds if self._in_step_seconds else 0.0
-
-
-class LoadWatch:
-    """Looks several times a second at what a process has done that starts or loads; the caller brings the clock."""
+class StillWatch:
+    """Looks several times a second at what a process has done that has something to do; the caller brings the clock."""
 
     def __init__(self, still_seconds: float = _STILL_SECONDS) -> None:
         """``still_seconds`` without anything done are a stall."""
@@ -104,3 +61,52 @@ class LoadWatch:
         self._looked_seconds, self._cpu_seconds, self._reads = now_seconds, cpu_seconds, reads
         self._still_seconds = 0.0 if busy else self._still_seconds + min(passed, _LOOK_LIMIT_SECONDS)
         return self._still_seconds if self._still_seconds > self._limit_seconds else 0.0
+
+
+class StallWatch:
+    """Looks at a rank's counters several times a second; the caller brings the clock."""
+
+    def __init__(self, pace: Pace, *, has_gpu: bool) -> None:
+        self._pace = pace
+        self._still = None if has_gpu else StillWatch()
+        self._looked_seconds: float | None = None
+        self._steps = -1
+        self._in_step_seconds = 0.0
+        self._idle_seconds = 0.0
+        self._idle_before_seconds = 0.0
+        self._cpu_seconds = self._cpu_before_seconds = 0.0
+
+    def look(self, now_seconds: float, steps: int, step_tokens: int, cpu_seconds: float, reads: int) -> float:
+        """Seconds that the step under way, of ``step_tokens`` (0: none), has taken if it is stalled; 0 if not.
+
+        ``steps`` counts those that are done, ``cpu_seconds`` the processor time that the process has had, ``reads``
+        what it read and what was brought back to its memory.
+        """
+        passed = min(now_seconds - self._looked_seconds, _LOOK_LIMIT_SECONDS) if self._looked_seconds else 0.0
+        self._looked_seconds = now_seconds
+        self._cpu_seconds = cpu_seconds
+        if steps != self._steps or not step_tokens:
+            self._cpu_before_seconds = cpu_seconds
+            if self._still is not None:
+                self._still = StillWatch()
+        if steps != self._steps:
+            self._steps = steps
+            self._in_step_seconds = self._idle_seconds = self._idle_before_seconds = 0.0
+        if not step_tokens:
+            self._in_step_seconds = 0.0
+            self._idle_seconds += passed
+            self._idle_before_seconds = self._idle_seconds
+            return 0.0
+        self._in_step_seconds += passed
+        if self._still is not None and self._still.look(now_seconds, cpu_seconds, reads):
+            return self._in_step_seconds
+        limit = self._pace.limit_seconds(step_tokens)
+        if self._idle_before_seconds > _IDLE_SECONDS:
+            limit = max(limit, _AFTER_IDLE_SECONDS)
+        return self._in_step_seconds if self._in_step_seconds > limit else 0.0
+
+    @property
+    def cpu_share(self) -> float:
+        """Of a core, in the step under way; one that waits for others of its tensor group spins, in MLX's ring."""
+        in_step_cpu_seconds = self._cpu_seconds - self._cpu_before_seconds
+        return in_step_cpu_seconds / self._in_step_seconds if self._in_step_seconds else 0.0

@@ -37,7 +37,7 @@ from runtime.engine.orders import (
     decode_order,
     encode_line,
 )
-from runtime.engine.stalls import LoadWatch, StallWatch
+from runtime.engine.stalls import StallWatch, StillWatch
 from runtime.engine.switchboard import Switchboard
 from runtime.engine.without_text import import_mlx_lm
 from runtime.environment import fast_synch_warning
@@ -246,11 +246,9 @@ class _Worker:
         over = threading.Event()
 
         def watch() -> None:
-            stalls = LoadWatch()
+            stalls = StillWatch()
             while not over.wait(_SAMPLE_SECONDS):
-                used = resource.getrusage(resource.RUSAGE_SELF)
-                reads = used.ru_inblock + used.ru_majflt
-                if stalled := stalls.look(time.monotonic(), used.ru_utime + used.ru_stime, reads):
+                if stalled := stalls.look(time.monotonic(), *_work_done()):
                     self._report(LoadStalled(stalled))
                     return
 
@@ -261,13 +259,15 @@ class _Worker:
             over.set()
 
     def _sample(self, rank: Rank, epoch: Epoch, over: threading.Event) -> None:
+        from runtime.engine.device import has_gpu
+
         last: StepStatistics | None = None
         reported_seconds = 0.0
         counters = self._counters
-        stalls = StallWatch(counters.pace)
+        stalls = StallWatch(counters.pace, has_gpu=has_gpu())
         while not over.wait(_SAMPLE_SECONDS):
             now = time.monotonic()
-            stalled_seconds = stalls.look(now, counters.steps, counters.step_tokens, time.process_time())
+            stalled_seconds = stalls.look(now, counters.steps, counters.step_tokens, *_work_done())
             newest = StepStatistics(
                 steps=counters.steps,
                 tokens=counters.tokens,
@@ -292,6 +292,12 @@ class _Worker:
         with self._report_lock:
             self._reports.write(encode_line(report))
             self._reports.flush()
+
+
+def _work_done() -> tuple[float, int]:
+    """Seconds of processor time that this process has had, and what it read: blocks, and pages brought in."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime, used.ru_inblock + used.ru_majflt
 
 
 def _private_standard_output() -> BinaryIO:

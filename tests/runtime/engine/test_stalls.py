@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.engine.stalls import LoadWatch, Pace, StallWatch
+from runtime.engine.stalls import Pace, StallWatch, StillWatch
 
 DECODE_SECONDS = 0.05
 
@@ -16,14 +16,14 @@ def pace():
     return pace
 
 
-def watched(pace: Pace, seconds: float, tokens: int = 1, look_seconds: float = 0.1, idle_seconds: float = 0.0) -> float:
-    """What a watch says at the end of so long a step after a pause."""
-    watch = StallWatch(pace)
-    now, said = 1.0, watch.look(1.0, 7, 0)
+def watched(pace: Pace, seconds: float, tokens: int = 1, idle_seconds: float = 0.0) -> float:
+    """What the watch of a rank that computes says at the end of so long a step after a pause."""
+    watch = StallWatch(pace, has_gpu=False)
+    now, said = 1.0, watch.look(1.0, 7, 0, 1.0, 0)
     begun = now + idle_seconds
     while now < begun + seconds:
-        now += look_seconds
-        said = watch.look(now, 7, tokens if now > begun else 0)
+        now += 0.1
+        said = watch.look(now, 7, tokens if now > begun else 0, now, 0)
     return said
 
 
@@ -64,22 +64,41 @@ def test_after_a_long_pause_weights_may_have_to_come_back_to_memory(pace):
 
 @pytest.mark.parametrize("cpu_share", [0.0, 1.0])
 def test_a_rank_that_hangs_is_told_from_one_that_spins_for_it(pace, cpu_share):
-    watch = StallWatch(pace)
-    watch.look(1.0, 7, 0, 20.0)  # what it computed before does not count
-    said = [watch.look(1.0 + look / 10, 7, 1, 20.0 + cpu_share * look / 10) for look in range(1, 50)]
+    watch = StallWatch(pace, has_gpu=True)
+    watch.look(1.0, 7, 0, 20.0, 0)  # what it computed before does not count
+    said = [watch.look(1.0 + look / 10, 7, 1, 20.0 + cpu_share * look / 10, 0) for look in range(1, 50)]
     assert said[-1]
     assert watch.cpu_share == pytest.approx(cpu_share)
 
 
 def test_time_that_the_process_did_not_have_does_not_count(pace):
-    watch = StallWatch(pace)
-    watch.look(1.0, 7, 1)
-    assert watch.look(1000.0, 7, 1) == 0.0
+    watch = StallWatch(pace, has_gpu=False)
+    watch.look(1.0, 7, 1, 1.0, 0)
+    assert watch.look(1000.0, 7, 1, 1.0, 0) == 0.0
 
 
 def test_steps_that_end_are_no_stall(pace):
-    watch = StallWatch(pace)
-    assert not any(watch.look(now / 10, now, 1) for now in range(10, 1000))
+    watch = StallWatch(pace, has_gpu=False)
+    assert not any(watch.look(now / 10, now, 1, 1.0, 0) for now in range(10, 1000))
+
+
+@pytest.mark.parametrize(
+    ("cpu_share", "reads_per_look", "has_gpu", "stalls"),
+    [(0.0, 0, False, True), (0.0, 0, True, False), (0.5, 0, False, False), (0.0, 1, False, False)],
+    ids=["nothing at all", "its GPU may compute", "computes or spins", "comes back to memory"],
+)
+def test_a_slow_step_in_which_nothing_happens_is_a_stall_long_before_its_time_is_over(
+    pace, cpu_share, reads_per_look, has_gpu, stalls
+):
+    pace.add(1, 2.0)
+    watch = StallWatch(pace, has_gpu=has_gpu)
+    said = []
+    for look in range(200):
+        now = look / 10
+        in_step = now > 10.0  # before, it has nothing to do
+        said.append(watch.look(now, 7, int(in_step), cpu_share * now, look * reads_per_look))
+    assert bool(said[149]) == stalls
+    assert not any(said[:140])
 
 
 @pytest.mark.parametrize(
@@ -88,7 +107,7 @@ def test_steps_that_end_are_no_stall(pace):
     ids=["nothing at all", "its watchers alone", "computes", "reads from a slow disk"],
 )
 def test_a_load_in_which_nothing_happens_is_a_stall_within_five_seconds(cpu_share, reads_per_look, stalls):
-    watch, said = LoadWatch(), []
+    watch, said = StillWatch(), []
     for look in range(49):
         now = 10 + look / 10
         said.append(watch.look(now, cpu_share * now, look * reads_per_look))
@@ -97,6 +116,6 @@ def test_a_load_in_which_nothing_happens_is_a_stall_within_five_seconds(cpu_shar
 
 
 def test_a_process_that_was_stopped_itself_did_not_stall_in_loading():
-    watch = LoadWatch()
+    watch = StillWatch()
     watch.look(1.0, 0.5, 7)
     assert not watch.look(3000.0, 0.5, 7)
