@@ -142,3 +142,15 @@ async def all_gone(processes: Sequence[psutil.Process], within_seconds: float = 
     """Wait until none of them runs; fails if one still does."""
     _gone, alive = await asyncio.to_thread(psutil.wait_procs, processes, timeout=within_seconds)
     assert not alive, alive
+
+
+async def ended(process: psutil.Process, within_seconds: float) -> None:
+    """Wait until it runs no more; its parent may be stopped, and then nobody takes note of its end."""
+    for _ in range(round(within_seconds * 10)):
+        try:
+            if process.status() == psutil.STATUS_ZOMBIE:
+                return
+        except psutil.NoSuchProcess:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"{process} still runs")

@@ -45,8 +45,9 @@ def running_fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
 
 @pytest.fixture
 def fleet(running_fleet: Fleet) -> Iterator[Fleet]:
-    """Three nodes whose processes do what is wished; the next test finds no worker and no wish left."""
+    """Three nodes whose processes do what is wished; the next test finds no worker, no wish and no harm left."""
     yield running_fleet
+    running_fleet.mend()
     running_fleet.forget_wishes()
     assert running_fleet.workers() == []
 

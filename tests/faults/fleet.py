@@ -83,6 +83,21 @@ class Fleet:
         (self._started[index],) = self._running[index].started()
         return self._started[index].node_id
 
+    def mend(self) -> None:
+        """Replace agents that a test that failed left dead or stopped."""
+        for node_id in [one.node_id for one in self._started]:
+            process = self._process(node_id)
+            if process is None or process.status() in {psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE}:
+                if process is not None:
+                    process.kill()
+                self.replace(node_id)
+
+    def _process(self, node_id: str) -> psutil.Process | None:
+        try:
+            return self.agent(node_id)
+        except psutil.NoSuchProcess:
+            return None
+
     def wish(self, name: str, what: str) -> None:
         (self.wishes / name).write_text(what)
 

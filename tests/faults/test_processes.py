@@ -17,7 +17,7 @@ from tests.faults.conftest import told
 from tests.faults.fleet import listening, ports_of
 from tests.faults.harm import PLACES, SPLITS
 from tests.faults.seen import answer
-from tests.running import all_gone, controllers, session
+from tests.running import all_gone, controllers, ended, session
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.matrix]
 
@@ -41,7 +41,7 @@ async def test_an_agent(fleet, demo_model, note, keep_running, how, place):
         assert seen.tokens == undisturbed[: len(seen.tokens)]
         assert seen.finished or not keep_running
         assert seen.tokens == undisturbed or not keep_running
-    await all_gone([worker], within_seconds=60)
+    await ended(worker, within_seconds=60)
     agent.kill()
     await all_gone(processes)
     fleet.replace(victim.node_id)
