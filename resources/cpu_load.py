@@ -15,21 +15,21 @@ class CpuLoad:
 
     def __init__(self) -> None:
         self._read_at = time.monotonic()
-        self._busy, self._total = _counters()
+        self._busy, self._total = core_seconds()
         self._load: float | None = None
 
     def latest(self) -> float | None:
         """0 to 1; None until there is something to compare with. Costs next to nothing."""
         now = time.monotonic()
         if now - self._read_at >= _LEAST_SECONDS:
-            busy, total = _counters()
+            busy, total = core_seconds()
             if total > self._total:
                 self._load = round(min(max((busy - self._busy) / (total - self._total), 0.0), 1.0), 2)
             self._busy, self._total, self._read_at = busy, total, now
         return self._load
 
 
-def _counters() -> tuple[float, float]:
+def core_seconds() -> tuple[float, float]:
     """Seconds that cores were busy, and seconds in all, since the machine was started."""
     times = psutil.cpu_times()
     total = sum(times) - getattr(times, "guest", 0.0) - getattr(times, "guest_nice", 0.0)  # in user time already

@@ -136,4 +136,4 @@ class AgentNode:
         if self._budget_bytes is not None or self.resources().memory_bandwidth_bytes_per_second is not None:
             return
         log.info("the speed of %s is in no table and is measured", self._machine.chip)
-        await asyncio.to_thread(measure_once, self._machine_folder, self._machine.versions.mlx)
+        await measure_once(self._machine_folder, self._machine.versions.mlx)

@@ -8,14 +8,14 @@ import sys
 import msgspec
 
 from resources.calibration import StoredCalibrations
-from runtime.agent.calibration import measure
+from runtime.agent.calibration import QUIET_LOAD, measure
 from runtime.agent.folder import data_folder
 from runtime.errors import PomonaError
 
 
 def run_calibrate(*, as_json: bool) -> int:
     """Measure, keep, say, and return the exit status. Raises :class:`PomonaError` if it cannot be measured or kept."""
-    found = measure()
+    found, others_load = measure()
     folder = data_folder()
     try:
         StoredCalibrations(folder).keep(importlib.metadata.version("mlx"), found)
@@ -31,5 +31,9 @@ def run_calibrate(*, as_json: bool) -> int:
         sys.stdout.write(
             f"This machine reads weights at {rates}{cache}; a layer takes "
             f"{found.layer_overhead_seconds * 1e6:.0f} µs beside. Plans count with it from now on.\n"
+        )
+    if others_load > QUIET_LOAD:
+        sys.stderr.write(
+            f"Others took {others_load:.0%} of this machine meanwhile: measure again when it has little to do.\n"
         )
     return 0

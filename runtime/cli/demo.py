@@ -75,10 +75,13 @@ def _in_window(options: DemoOptions, open_window: Callable[..., int]) -> int:
         def behind() -> None:
             agents = stack.enter_context(VirtualNodes(nodes, home, cache_folder() / "demo.log"))
             agents.started()
-            where = data_folder(), version("mlx")
-            threading.Thread(target=measure_once, args=where, name="calibration", daemon=True).start()
+            threading.Thread(target=_calibrate, name="calibration", daemon=True).start()
 
         return open_window(home.folder, behind=behind, demo=True)
+
+
+def _calibrate() -> None:
+    asyncio.run(measure_once(data_folder(), version("mlx")))
 
 
 def default_prompt() -> str | None:
