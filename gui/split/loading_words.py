@@ -30,6 +30,8 @@ def loading_card(share: Share, progress: LoadProgress | None, *, stopping: bool)
     fraction = min(loaded / total, 1.0) if total else float(phase == "ready")
     if phase == "loading" and not stopping:
         words = f"{words} · {fraction:.0%}"
+    if phase == "warming up" and loaded < total and not stopping:
+        words = "Reading the rest, warming up"  # embedding and head are read when they are first used
     number, unit = split_bytes(loaded)
     ready = phase == "ready" and not stopping
     return CardView(

@@ -70,6 +70,8 @@ def test_while_loading_cards_say_phase_and_bytes():
     assert cards[1].words == "Starting a worker"
     assert cards[2].words == "Ready, waits for the others"
     assert cards[3].words == "Warming up"
+    rest, *_ = samples.loading(plan, [("warming up", 0.4)] * 4)
+    assert editor_view(preview, received(session, rest), 61).cards[0].words == "Reading the rest, warming up"
     assert [card.words for card in editor_view(preview, stopping(session), 61).cards] == ["Stopping"] * 4
 
 
