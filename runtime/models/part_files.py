@@ -10,6 +10,7 @@ from runtime.models.manifest import MANIFEST_NAME
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from runtime.models.manifest import Manifest
     from runtime.models.parts import Part
 
 
@@ -51,12 +52,19 @@ class SplitFolder:
 class FullFolder:
     """A full copy that is not ours, such as a snapshot in the Hugging Face cache: only ever read."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
         self._folder = folder
+        self._file_bytes = {file.name: file.byte_count for file in manifest.weight_files}
 
     def holds(self, part: Part) -> bool:
-        """Everything is here, unless someone has taken a file away."""
-        return all((self._folder / segment.file).is_file() for segment in part.segments)
+        """Everything is here, unless someone has taken a file away, or cut it short."""
+        return all(self._is_whole(name) for name in {segment.file for segment in part.segments})
+
+    def _is_whole(self, name: str) -> bool:
+        try:
+            return (self._folder / name).stat().st_size == self._file_bytes.get(name)
+        except OSError:
+            return False
 
     def read(self, part: Part, begin: int, end: int) -> bytes:
         """Bytes of the part's file, put together."""
@@ -75,9 +83,9 @@ class FullFolder:
             place += size
 
 
-def reader_of(folder: Path) -> PartReader:
+def reader_of(folder: Path, manifest: Manifest) -> PartReader:
     """The reader for a model folder of either kind."""
-    return SplitFolder(folder) if (folder / MANIFEST_NAME).is_file() else FullFolder(folder)
+    return SplitFolder(folder) if (folder / MANIFEST_NAME).is_file() else FullFolder(folder, manifest)
 
 
 def _read(reader: PartReader, part: Part, begin: int, end: int) -> bytes:

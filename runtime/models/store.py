@@ -207,7 +207,7 @@ def _folder_name(manifest: Manifest) -> str:
 def split_folder(store: ModelStore, manifest: Manifest, folder: Path, names: Iterable[str]) -> StoredModel:
     """Copy parts of a full ``folder`` into the store, without a network. Raises :class:`PomonaError`."""
     model = store.open(manifest)
-    reader, parts = FullFolder(folder), model.parts()
+    reader, parts = FullFolder(folder, manifest), model.parts()
     for name in names:
         part = parts[name]
         hashes = []

@@ -129,5 +129,5 @@ def listening() -> set[int]:
 
 
 def copy_of(model: Path, folder: Path) -> Path:
-    """Of a model's folder, to be damaged."""
-    return Path(shutil.copytree(model, folder / model.name))
+    """Of a model's folder, to be damaged. It has a name of its own: no node takes another copy instead."""
+    return Path(shutil.copytree(model, folder / f"{model.name}-to-be-damaged"))

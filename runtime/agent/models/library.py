@@ -75,7 +75,7 @@ class Library:
                 self.add_folder(folder)
         with self._lock:
             found += [
-                Copy(folder, manifest, reader_of(folder), None)
+                Copy(folder, manifest, reader_of(folder, manifest), None)
                 for folder, (_stamp, manifest) in self._folders.items()
                 if folder.is_dir() and folder.parent not in self.store.roots
             ]

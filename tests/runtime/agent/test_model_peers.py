@@ -49,7 +49,7 @@ def small_chunks(monkeypatch) -> None:
 
 
 def assert_right(model: StoredModel, folder: Path, names: list[str]) -> None:
-    original, parts = FullFolder(folder), model.parts()
+    original, parts = FullFolder(folder, model.manifest), model.parts()
     assert set(names) <= set(model.held(parts.values()))
     for name in names:
         span = (0, parts[name].byte_count)

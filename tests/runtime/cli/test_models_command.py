@@ -110,7 +110,7 @@ def test_a_killed_fetch_goes_on_where_it_stopped(environment, hub, folder, tmp_p
     asked = hub.content_bytes()
     assert pomona(environment, "fetch", REPOSITORY).returncode == 0
     (model,) = ModelStore(tmp_path / "home" / "models").all()
-    parts, original = model.parts(), FullFolder(folder)
+    parts, original = model.parts(), FullFolder(folder, model.manifest)
     assert set(model.held(parts.values())) == set(parts)
     for part in parts.values():
         whole = SplitFolder(model.folder).read(part, 0, part.byte_count)

@@ -66,7 +66,7 @@ async def fetch(
 
 def assert_right(model: StoredModel, folder: Path, first: int, end: int) -> None:
     """Every byte of the parts is that of the original."""
-    original, parts = FullFolder(folder), model.parts()
+    original, parts = FullFolder(folder, model.manifest), model.parts()
     names = stage_parts(parts, first, end)
     assert set(names) <= set(model.held(parts.values()))
     for name in names:
