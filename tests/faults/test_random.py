@@ -113,6 +113,8 @@ class Row:
                     case Ready():
                         self.running.ready = event
                         broken = False
+                    case Recovering() if breaks:
+                        pass  # until it is ready again
                     case _:
                         raise AssertionError(event)
 
