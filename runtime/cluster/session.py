@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _TICK_SECONDS = 0.1
+_IDLE_TICK_SECONDS = 0.3
+"""While nothing runs there is nothing to tell, and a model that waits should cost nothing."""
+_WATCH_SECONDS = 0.25
 _SAMPLE_SECONDS = 0.25
 """What a worker has counted is known here after so long."""
 _WAKING_SECONDS = 30.0
@@ -207,7 +210,7 @@ class Session:
 
     async def _watch(self) -> None:
         while True:
-            await asyncio.sleep(_TICK_SECONDS)
+            await asyncio.sleep(_WATCH_SECONDS)
             self._sleep.look()
             self._pipeline.look(time.monotonic())
 
@@ -215,14 +218,14 @@ class Session:
         """Publish the throughput while something runs, and once after, with what the run came to."""
         busy = False
         while True:
-            await asyncio.sleep(_TICK_SECONDS)
+            await asyncio.sleep(_TICK_SECONDS if busy else _IDLE_TICK_SECONDS)
             throughput = self._requests.answers.throughput()
-            if busy or throughput.active_requests:
+            was_busy = busy
+            busy = throughput.active_requests > 0 or throughput.decode_tokens_per_second > 0
+            if was_busy or busy:
                 self._publish(throughput)
                 times = tuple(map(told.times, self._pipeline.ranks))
                 self._publish(Statistics(throughput.time_seconds, times))
-            was_busy = busy
-            busy = throughput.active_requests > 0 or throughput.decode_tokens_per_second > 0
             if was_busy and not busy and self._requests.has_driver:
                 self._publish(await self._running.measured(self._pipeline.ranks))
 

@@ -60,7 +60,8 @@ _AGENT_SECONDS = 20.0
 """An agent says every few seconds that it is there; one that was stopped does not, and keeps no worker alive."""
 _QUIT_SECONDS = 2.0
 """A rank that is still in a step this long after the word to leave goes at once."""
-_SAMPLE_SECONDS = 0.1
+_SAMPLE_SECONDS, _IDLE_SAMPLE_SECONDS = 0.1, 0.4
+"""Between two looks at the counters, while they move and while they stand still."""
 _SIGN_SECONDS = 1.0
 """Counters that stand still are reported so often: a process that was stopped reports nothing."""
 
@@ -265,7 +266,8 @@ class _Worker:
         reported_seconds = 0.0
         counters = self._counters
         stalls = StallWatch(counters.pace, has_gpu=has_gpu())
-        while not over.wait(_SAMPLE_SECONDS):
+        is_idle = False
+        while not over.wait(_IDLE_SAMPLE_SECONDS if is_idle else _SAMPLE_SECONDS):
             now = time.monotonic()
             stalled_seconds = stalls.look(now, counters.steps, counters.step_tokens, *_work_done())
             newest = StepStatistics(
@@ -284,6 +286,7 @@ class _Worker:
                 stalled_cpu_share=stalls.cpu_share if stalled_seconds else 0.0,
             )
             has_news = last is None or newest.steps != last.steps or newest.stalled_seconds > 0
+            is_idle = not has_news and not counters.step_tokens
             if has_news or now - reported_seconds > _SIGN_SECONDS:
                 self._report(newest)
                 last, reported_seconds = newest, now
