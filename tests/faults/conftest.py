@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NOTICED_SECONDS = 5.0
 """What is promised."""
-SLOW_MACHINE = 6.0
+SLOW_MACHINE = 3.0
 """How much longer it may take where two cores carry all nodes and whatever else runs."""
 
 _ROW = "fault"
