@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from resources import starting
 from resources.calibration import StoredCalibrations
 from resources.node import Calibration
 from runtime.agent import calibration
@@ -43,13 +47,16 @@ async def test_what_was_measured_beside_other_work_is_measured_again(
     assert next(found, None) is None
 
 
-def test_the_load_of_others_is_known_after_measuring() -> None:
-    spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
+def test_the_load_of_others_is_known_after_measuring(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = msgspec.json.encode(WHILE_BUSY).decode()
+    code = f"import time; time.sleep(1.5); print({found!r})"
+    monkeypatch.setattr(starting, "engine", lambda _module: (sys.executable, "-c", code))
+    spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
     try:
         measured = measure()
     finally:
         for process in spinning:
             process.kill()
             process.wait()
-    assert measured.calibration.weight_bytes_per_second
+    assert measured.calibration == WHILE_BUSY
     assert measured.others_load > QUIET_LOAD

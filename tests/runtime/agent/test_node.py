@@ -12,6 +12,7 @@ import pytest
 from discovery.address import HostPort
 from discovery.home import temporary_home
 from resources.calibration import StoredCalibrations
+from resources.cpu_load import CpuLoad
 from resources.node import Calibration, Versions
 from resources.probe import Machine
 from runtime.agent import calibration
@@ -101,9 +102,11 @@ async def test_a_mac_whose_chip_is_in_no_table_is_measured_once(tmp_path, monkey
 
     def measure():
         measured.append(True)
-        return FOUND
+        return calibration.Measured(FOUND, 0.0)
 
     monkeypatch.setattr(calibration, "measure", measure)
+    monkeypatch.setattr(CpuLoad, "latest", lambda _load: 0.0)  # whatever else these tests do
+    monkeypatch.setattr(calibration, "_LOOK_SECONDS", 0.01)
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(time, "CLOCK_UPTIME_RAW", time.CLOCK_MONOTONIC_RAW, raising=False)  # macOS's own
     monkeypatch.setenv("PATH", str(tmp_path))  # none of a Mac's commands is there: every field stays unknown
