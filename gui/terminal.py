@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import signal
-import socket
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QSocketNotifier, Signal, Slot
@@ -28,13 +28,13 @@ class TerminalSignals(QObject):
 
     def __init__(self) -> None:
         super().__init__()
-        self._reader, self._writer = socket.socketpair()
-        self._reader.setblocking(False)
-        self._writer.setblocking(False)
-        self._notifier = QSocketNotifier(self._reader.fileno(), QSocketNotifier.Type.Read, self)
+        self._pipe = self._reader, self._writer = os.pipe()
+        for end in self._pipe:
+            os.set_blocking(end, False)
+        self._notifier = QSocketNotifier(self._reader, QSocketNotifier.Type.Read, self)
         self._notifier.setEnabled(False)
         self._notifier.activated.connect(self._on_byte)
-        self._previous_wakeup = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        self._previous_wakeup = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         self._previous = {number: signal.signal(number, _ignore) for number in _ENDS}
 
     def listen(self) -> None:
@@ -47,12 +47,12 @@ class TerminalSignals(QObject):
             signal.signal(number, handler)
         signal.set_wakeup_fd(self._previous_wakeup)
         self._notifier.setEnabled(False)
-        self._reader.close()
-        self._writer.close()
+        for end in self._pipe:
+            os.close(end)
 
     @Slot()
     def _on_byte(self) -> None:
-        if not set(_ENDS).isdisjoint(self._reader.recv(64)):
+        if not set(_ENDS).isdisjoint(os.read(self._reader, 64)):
             self.asked_to_end.emit()
 
 
