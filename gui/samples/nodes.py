@@ -112,8 +112,12 @@ def many_nodes(count: int) -> tuple[KnownNode, ...]:
     """More nodes than most desks hold, some with long names."""
     names = ("MacBook Pro of somebody with a very long name", "Studio", "Mac mini in the cupboard", "Air", "iMac")
     chips = ("Apple M3 Ultra with an 80-core GPU", "M4 Max", "M4", "M2", "M1 Pro")
+    rates = (819, 546, 120, 100, 200)
     return tuple(
-        node(f"{names[index % 5]} {index + 1}", chips[index % 5], 64 + 16 * (index % 3), 50 + 9 * (index % 4))
+        _as_fast(
+            node(f"{names[index % 5]} {index + 1}", chips[index % 5], 64 + 16 * (index % 3), 50 + 9 * (index % 4)),
+            rates[index % 5],
+        )
         for index in range(count)
     )
 
