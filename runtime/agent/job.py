@@ -125,8 +125,11 @@ class Job:
                 self._say(JobEnded(await watch_return(held_bytes, unused_before) if held_bytes else None))
 
     async def _start(self, launch: Launch) -> None:
-        if launch.rank in self._workers or len(self._workers) >= _RANK_LIMIT or self._ending:
+        if launch.rank in self._workers or self._ending:
             self._say(JobRefused(f"Rank {launch.rank} cannot be started here a second time."))
+            return
+        if len(self._workers) >= _RANK_LIMIT:
+            self._say(JobRefused(f"{_RANK_LIMIT} workers of this job run here already."))
             return
         if not (Path(launch.model_folder) / "config.json").is_file():
             self._say(JobRefused(f"The model folder {launch.model_folder} is not on this node."))
@@ -151,7 +154,9 @@ class Job:
             self._say(JobRefused(f"No worker can be started here ({error.strerror})."))
             return
         self._workers[rank] = worker
-        self._waits.add(asyncio.create_task(self._wait(rank, worker), name=f"rank {rank}"))
+        wait = asyncio.create_task(self._wait(rank, worker), name=f"rank {rank}")
+        self._waits.add(wait)
+        wait.add_done_callback(self._waits.discard)
 
     def _count(self, rank: int, report: AnyReport) -> None:
         match report:
@@ -199,6 +204,7 @@ class Job:
 
     async def _wait(self, rank: int, worker: WorkerProcess) -> None:
         status = await worker.wait()
+        del self._workers[rank]  # in a long job many come and go
         self._weight_bytes.pop(rank, None)
         self._kv_bytes.pop(rank, None)
         if not self._ending and rank not in self._let_go:
