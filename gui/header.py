@@ -60,6 +60,7 @@ class Header(QWidget):
         self.goal_reason: str | None = None
         """Why the layers cannot be shared out anew now."""
         self._tone = Tone.DIM
+        self._dressed: tuple[bool, Theme] | None = None
         self.title = ElidedLabel("model_name", 20, QFont.Weight.DemiBold)
         self.subtitle = ElidedLabel("model_facts", 12)
         self.change = QPushButton("Change")
@@ -180,6 +181,10 @@ class Header(QWidget):
         self._dress_start()
 
     def _dress_start(self) -> None:
+        """Give Start its icon and its blue; both make Qt lay the window out again, so only when they change."""
+        if self._dressed == (self._active, self._theme):
+            return
+        self._dressed = self._active, self._theme
         primary = not self._active
         ink = ink_on(self._theme.accent) if primary else self._theme.text
         self.start.setIcon(icon("stop" if self._active else "start", ink, self._theme.dim))

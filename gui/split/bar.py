@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QLine, QLineF, QPointF, QRectF, Qt
@@ -42,14 +44,17 @@ def paint_ruler(painter: QPainter, geometry: Geometry, theme: Theme, covered: QR
             painter.drawText(box, _CENTER, str(layer))
 
 
-def paint_pipeline(painter: QPainter, geometry: Geometry, view: EditorView, theme: Theme) -> None:
-    """Each node's run of cells, joined by its ribbon to its card; also to those of nodes that share it."""
+def paint_pipeline(painter: QPainter, geometry: Geometry, view: EditorView, theme: Theme, exposed: QRectF) -> None:
+    """Each node's run of cells, joined by its ribbon to its card; also to those of nodes that share it.
+
+    Only of nodes of which something lies in ``exposed``: a drag changes two of them.
+    """
     first = 0
     followers = [(index, card) for index, card in enumerate(view.cards) if card.leader is not None]
     grips = geometry.grips([sum(view.counts[: index + 1]) for index in range(len(view.counts) - 1)])
     for index, count in enumerate(view.counts):
         hue, end = theme.hue(view.cards[index].hue), first + count
-        if count:
+        if count and _is_exposed(geometry, view, index, (first, end), exposed):
             segment = QRectF(geometry.bar)
             segment.setLeft(geometry.x_of(first) + (_GAP / 2 if first else 0))
             segment.setRight(geometry.x_of(end) - (_GAP / 2 if end < view.layer_count else 0))
@@ -59,9 +64,41 @@ def paint_pipeline(painter: QPainter, geometry: Geometry, view: EditorView, them
                     _paint_ribbon(painter, geometry, follower, segment, theme.hue(card.hue), theme)
             _paint_segment(painter, geometry, segment, range(first, end), hue, hatched=view.cards[index].hatched)
             _paint_kinds(painter, geometry, view.kinds, range(first, end), ink_on(hue))
-        elif view.cards[index].leader is None:
+        elif not count and view.cards[index].leader is None:
             _paint_left_out(painter, geometry, index, grips, hue)
         first = end
+
+
+def _is_exposed(geometry: Geometry, view: EditorView, index: int, layers: tuple[int, int], exposed: QRectF) -> bool:
+    sharing = (index, *(other for other, card in enumerate(view.cards) if card.leader == index))
+    extents = [geometry.extent(one, *layers) for one in sharing]
+    return any(left <= exposed.right() and exposed.left() <= right for left, right in extents)
+
+
+def changed_extent(geometry: Geometry, before: EditorView, now: EditorView) -> tuple[float, float] | None:
+    """Left and right end of what looks different in ``now``; None when that may be anything."""
+    cards = (*before.cards, *now.cards)
+    if (
+        replace(before, counts=now.counts, cards=now.cards, locked=now.locked) != now
+        or len(before.cards) != len(now.cards)
+        or now.tensor
+        or any(card.leader is not None for card in cards)
+        or 0 in (*before.counts, *now.counts)  # its thread stands between handles that make room for each other
+    ):
+        return None
+    ends: list[float] = []
+    looks = [_looks(before), _looks(now)]
+    for index, (old, new) in enumerate(zip(*looks, strict=True)):
+        if old != new:
+            for first, end, _hue, _hatched in (old, new):
+                ends += geometry.extent(index, first, end)
+    return (min(ends), max(ends)) if ends else (0.0, 0.0)
+
+
+def _looks(view: EditorView) -> list[tuple[int, int, int, bool]]:
+    """Of each node: its first layer, the one after its last, its hue, and whether it is hatched."""
+    edges = [0, *accumulate(view.counts)]
+    return [(edges[index], edges[index + 1], card.hue, card.hatched) for index, card in enumerate(view.cards)]
 
 
 def paint_tensor(painter: QPainter, geometry: Geometry, view: EditorView, theme: Theme) -> None:
@@ -160,9 +197,9 @@ def _paint_count(painter: QPainter, segment: QRectF, layers: range, ink: QColor)
 def _paint_ribbon(
     painter: QPainter, geometry: Geometry, index: int, segment: QRectF, hue: QColor, theme: Theme
 ) -> None:
-    card = geometry.card(index)
+    card = geometry.cards[index]
     left, right = geometry.ribbon_foot(index)
-    top, foot = segment.bottom() + 4, geometry.card(0).top() - 1
+    top, foot = segment.bottom() + 4, geometry.cards[0].top() - 1
     middle = (top + foot) / 2
     path = QPainterPath(QPointF(segment.left(), top))
     path.cubicTo(segment.left(), middle, left, middle, left, foot)
@@ -194,6 +231,11 @@ def bubble_box(geometry: Geometry, grip: float, text: str) -> QRectF:
     width = QFontMetricsF(sized_font(12, QFont.Weight.DemiBold)).horizontalAdvance(text) + 20
     left = min(max(grip - width / 2, 4.0), geometry.width - width - 4)
     return QRectF(left, geometry.bar.top() - 5 - _BUBBLE_HEIGHT, width, _BUBBLE_HEIGHT)
+
+
+def bubble_extent(box: QRectF) -> tuple[float, float]:
+    """Left and right end of what a bubble changes: itself, and the numbers that give way to it."""
+    return box.left() - 34, box.right() + 34
 
 
 def paint_bubble(painter: QPainter, box: QRectF, grip: float, text: str, theme: Theme) -> None:

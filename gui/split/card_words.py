@@ -70,15 +70,7 @@ def _waiting_card(share: Share, *, tensor: bool) -> CardView:
     if fit is Fit.UNKNOWN:
         number, unit = free.split()
         figure = (number, f"{unit} free", unit)
-    spare = bytes_words(max(node.memory_available_bytes - share.needed_bytes, 0))
-    missing = missing_bytes_words(share.missing_bytes)
-    words, short, glyph, tone = {
-        Fit.FITS: (f"Fits · {spare} spare", "Fits", Glyph.CHECK, Tone.GOOD),
-        Fit.TIGHT: (f"Tight · {spare} spare", "Tight", Glyph.BANG, Tone.WARN),
-        Fit.OVER: (f"Needs {missing} more", f"Needs {missing}", Glyph.CROSS, Tone.BAD),
-        Fit.LEFT_OUT: ("Left out", "Left out", Glyph.DASH, Tone.DIM),
-        Fit.UNKNOWN: ("Cannot take a share", "No share", Glyph.CROSS, Tone.BAD),
-    }[fit]
+    words, short, glyph, tone = _fit_words(share)
     bar = planned_bar(share)
     sums = [in_unit_words(count, unit) for count in (share.weight_bytes, share.kv_bytes, share.reserve_bytes)]
     parts = (
@@ -116,6 +108,26 @@ def _waiting_card(share: Share, *, tensor: bool) -> CardView:
         faded=fit is Fit.LEFT_OUT,
         tooltip=f"{node_tooltip(share)}\n{detail}",
     )
+
+
+def _fit_words(share: Share) -> tuple[str, str, Glyph, Tone]:
+    """What a card's line says of how a share fits, in full and in short, and how it looks."""
+    match share.fit:
+        case Fit.FITS:
+            return f"Fits · {_spare_words(share)} spare", "Fits", Glyph.CHECK, Tone.GOOD
+        case Fit.TIGHT:
+            return f"Tight · {_spare_words(share)} spare", "Tight", Glyph.BANG, Tone.WARN
+        case Fit.OVER:
+            missing = missing_bytes_words(share.missing_bytes)
+            return f"Needs {missing} more", f"Needs {missing}", Glyph.CROSS, Tone.BAD
+        case Fit.LEFT_OUT:
+            return "Left out", "Left out", Glyph.DASH, Tone.DIM
+        case Fit.UNKNOWN:
+            return "Cannot take a share", "No share", Glyph.CROSS, Tone.BAD
+
+
+def _spare_words(share: Share) -> str:
+    return bytes_words(max(share.node.memory_available_bytes - share.needed_bytes, 0))
 
 
 def _span(share: Share, *, tensor: bool) -> str:

@@ -60,6 +60,8 @@ class SplitEditor(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._view = EditorView()
+        self._geometry_kept = self._geometry(0)
+        self._bubble_painted: QRectF | None = None
         self.handles: list[BoundaryHandle] = []
         self.cards: list[NodeCard] = []
         self.setObjectName("split_editor")
@@ -76,7 +78,10 @@ class SplitEditor(QWidget):
 
     @property
     def geometry_now(self) -> Geometry:
-        return self._geometry(self.width())
+        wanted = self._geometry(self.width())
+        if wanted != self._geometry_kept:
+            self._geometry_kept = wanted
+        return self._geometry_kept
 
     def _geometry(self, width: float) -> Geometry:
         view = self._view
@@ -93,12 +98,12 @@ class SplitEditor(QWidget):
             return
         recounted = len(view.cards) != len(self._view.cards)
         resized = recounted or view.has_links != self._view.has_links
-        self._view = view
+        before, self._view = self._view, view
         if recounted:
             self._make_children(len(view.cards))
         if resized:
             self.updateGeometry()
-        self._sync()
+        self._sync(bar.changed_extent(self.geometry_now, before, view))
 
     def _make_children(self, count: int) -> None:
         for widget in (*self.handles, *self.cards):
@@ -152,7 +157,7 @@ class SplitEditor(QWidget):
         others.insert(target, index)
         for place, other in enumerate(others):
             if other != index:
-                self.cards[other].setGeometry(self.geometry_now.card(place).toAlignedRect())
+                self.cards[other].setGeometry(self.geometry_now.cards[place].toAlignedRect())
 
     def _on_card_dropped(self) -> None:
         index, card = self._card()
@@ -184,12 +189,12 @@ class SplitEditor(QWidget):
     def _on_memory_wanted(self) -> None:
         self.memory_wanted.emit(self._card()[1].node_id)
 
-    def _sync(self) -> None:
-        """Put the children where the view says."""
+    def _sync(self, changed: tuple[float, float] | None = None) -> None:
+        """Put the children where the view says, and repaint between the ends of what ``changed``, or everything."""
         geometry, view = self.geometry_now, self._view
         for index, (widget, card) in enumerate(zip(self.cards, view.cards, strict=True)):
             if not widget.dragging:
-                widget.setGeometry(geometry.card(index).toAlignedRect())
+                widget.setGeometry(geometry.cards[index].toAlignedRect())
             widget.show_card(card, self._theme.hue(card.hue), self._theme)
         edges = [0, *accumulate(view.counts)]
         grips = geometry.grips(edges[1:-1])
@@ -204,14 +209,25 @@ class SplitEditor(QWidget):
             counts = [count_words(view.counts[one], "layer") for one in (index, index + 1)]
             handle.describe(left.name, counts[0], right.name, counts[1], view.locked)
         self.setToolTip(view.locked or "")
-        self._repaint_bar()
+        self._repaint_bar(changed)
 
-    def _repaint_bar(self) -> None:
+    def _repaint_bar(self, changed: tuple[float, float] | None = None) -> None:
         """Repaint what this widget paints: all but the cards, which repaint themselves when they change."""
-        region = QRegion(self.rect())
+        extents = [changed or (0.0, float(self.width()))]
+        extents += [bar.bubble_extent(box) for box in (self._bubble_painted, self._bubble()[0]) if box is not None]
+        left, right = (int(min(left for left, _ in extents)) - 2, int(max(right for _, right in extents)) + 3)
+        region = QRegion(left, 0, right - left, self.height())
         for card in self.cards:
             region -= QRegion(card.geometry())
         self.update(region)
+
+    def _bubble(self) -> tuple[QRectF | None, float, str]:
+        """Where the bubble lies, over which grip, and what it says; nowhere while no boundary is moved."""
+        active = next((handle for handle in self.handles if handle.wants_bubble), None)
+        if active is None:
+            return None, 0.0, ""
+        text = f"{self._view.counts[active.index]} | {self._view.counts[active.index + 1]}"
+        return bar.bubble_box(self.geometry_now, active.grip_x, text), active.grip_x, text
 
     def hasHeightForWidth(self) -> bool:
         return True
@@ -230,7 +246,7 @@ class SplitEditor(QWidget):
         self.updateGeometry()
         self._sync()
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
+    def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         geometry, view, theme = self.geometry_now, self._view, self._theme
@@ -239,15 +255,15 @@ class SplitEditor(QWidget):
             bar.paint_empty(painter, geometry, theme)
             self._paint_empty_words(painter, geometry)
             return
-        active = next((handle for handle in self.handles if handle.wants_bubble), None)
-        bubble, text = None, ""
-        if active is not None:
-            text = f"{view.counts[active.index]} | {view.counts[active.index + 1]}"
-            bubble = bar.bubble_box(geometry, active.grip_x, text)
+        bubble, grip, text = self._bubble()
+        self._bubble_painted = bubble
         bar.paint_ruler(painter, geometry, theme, bubble)
-        (bar.paint_tensor if view.tensor else bar.paint_pipeline)(painter, geometry, view, theme)
-        if active is not None and bubble is not None:
-            bar.paint_bubble(painter, bubble, active.grip_x, text, theme)
+        if view.tensor:
+            bar.paint_tensor(painter, geometry, view, theme)
+        else:
+            bar.paint_pipeline(painter, geometry, view, theme, QRectF(event.rect()))
+        if bubble is not None:
+            bar.paint_bubble(painter, bubble, grip, text, theme)
 
     def _paint_empty_words(self, painter: QPainter, geometry: Geometry) -> None:
         box = QRectF(geometry.bar)

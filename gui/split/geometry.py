@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -23,9 +24,9 @@ _ONE_ROW_CARD = 136.0
 """Narrower cards than this are set in two rows."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Geometry:
-    """The editor's parts for one width.
+    """The editor's parts for one width. Each is computed once, when it is first asked for; nobody changes them.
 
     Cards lie in one row, or, when many, in two, the second set off by half a card. Even nodes then have the upper row,
     and the ribbon of an odd one falls through the gap between two upper cards.
@@ -37,11 +38,11 @@ class Geometry:
     link_row: bool = False
     """Whether cards have a line for the way to the next node."""
 
-    @property
+    @cached_property
     def bar(self) -> QRectF:
         return QRectF(SIDE, BAR_TOP, max(self.width - 2 * SIDE, 1.0), BAR_HEIGHT)
 
-    @property
+    @cached_property
     def cell_width(self) -> float:
         return self.bar.width() / max(self.layer_count, 1)
 
@@ -53,16 +54,16 @@ class Geometry:
         """The cut nearest to ``x``."""
         return min(max(round((x - self.bar.left()) / self.cell_width), 0), self.layer_count)
 
-    @property
+    @cached_property
     def rows(self) -> int:
         return 2 if self.node_count > 3 and self._one_row_width < _ONE_ROW_CARD else 1
 
-    @property
+    @cached_property
     def _one_row_width(self) -> float:
         count = max(self.node_count, 1)
         return (self.bar.width() - CARD_GAP * (count - 1)) / count
 
-    @property
+    @cached_property
     def card_width(self) -> float:
         if self.rows == 1:
             return self._one_row_width
@@ -77,22 +78,25 @@ class Geometry:
     def ribbon_height(self) -> float:
         return 46.0 if self.rows == 1 else 34.0
 
-    def card(self, index: int) -> QRectF:
-        """The card of a node."""
+    @cached_property
+    def cards(self) -> tuple[QRectF, ...]:
+        """The card of each node; one where there is none yet."""
         width, height = self.card_width, self.card_height
-        row, column = (0, float(index)) if self.rows == 1 else (index % 2, index / 2)
-        left = self.bar.left() + column * (width + CARD_GAP)
-        top = self.bar.bottom() + self.ribbon_height + row * (height + CARD_GAP)
-        return QRectF(left, top, width, height)
+        top = self.bar.bottom() + self.ribbon_height
+        places = [(0, float(index)) if self.rows == 1 else (index % 2, index / 2) for index in range(self.node_count)]
+        return tuple(
+            QRectF(self.bar.left() + column * (width + CARD_GAP), top + row * (height + CARD_GAP), width, height)
+            for row, column in places or [(0, 0.0)]
+        )
 
     def place_at(self, x: float, y: float) -> int:
         """The place in the order of nodes that a card dropped there takes."""
-        middles = [self.card(index).center() for index in range(self.node_count)]
+        middles = [card.center() for card in self.cards]
         return min(range(self.node_count), key=lambda index: abs(middles[index].x() - x) + abs(middles[index].y() - y))
 
     def ribbon_foot(self, index: int) -> tuple[float, float]:
         """Left and right end of where a node's ribbon comes down, at the height of the upper row."""
-        card = self.card(index)
+        card = self.cards[index]
         if self.rows == 2 and index % 2:
             half = CARD_GAP / 2 - 2
             return card.center().x() - half, card.center().x() + half
@@ -100,7 +104,12 @@ class Geometry:
 
     @property
     def height(self) -> float:
-        return self.card(1 if self.rows == 2 else 0).bottom() + 4
+        return self.cards[1 if self.rows == 2 else 0].bottom() + 4
+
+    def extent(self, index: int, first: int, end: int) -> tuple[float, float]:
+        """Left and right end of all that is painted for a node: layers ``[first, end)`` and its ribbon."""
+        left, right = self.ribbon_foot(index)
+        return min(self.x_of(first), left), max(self.x_of(end), right)
 
     def grips(self, cuts: Sequence[int]) -> list[float]:
         """Where the grips of the boundaries stand: on their cuts, or beside each other where cuts meet."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPen
 from PySide6.QtWidgets import QAbstractSlider
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 PAGE_LAYERS = 5
 _TYPING_SECONDS = 1.2
 """A digit that comes later than this after the last begins another number."""
+_LOOK_EVENTS = (QEvent.Type.HoverEnter, QEvent.Type.HoverLeave, QEvent.Type.FocusIn, QEvent.Type.FocusOut)
 _HINT = (
     "Drag it, use the arrow keys (with Shift: five layers), or type the number of layers on its left.\n"
     "Double-click shares the layers of the two nodes by their free memory."
@@ -55,7 +56,7 @@ class BoundaryHandle(QAbstractSlider):
         self._typed = ""
         self._typed_seconds = 0.0
         self._theme: Theme | None = None
-        self._hue = QColor()
+        self._described: tuple[str, str | None] = ("", None)
         self.setObjectName(f"boundary_{index}")
         self.setOrientation(Qt.Orientation.Horizontal)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -82,18 +83,23 @@ class BoundaryHandle(QAbstractSlider):
 
     def set_look(self, theme: Theme) -> None:
         """Take the colours of an appearance."""
-        self._theme = theme
-        self.update()
+        if theme is not self._theme:
+            self._theme = theme
+            self.update()
 
     def place(self, grip: float, reach: tuple[float, float], top: float, height: float) -> None:
         """Lie over ``reach`` with the grip at ``grip``, both in the parent's coordinates."""
         left, right = round(reach[0]), round(reach[1])
-        self._grip = grip - left
-        self.setGeometry(left, round(top), max(right - left, 1), round(height))
-        self.update()
+        box = QRect(left, round(top), max(right - left, 1), round(height))
+        if (box, grip - left) != (self.geometry(), self._grip):
+            self._grip = grip - left
+            self.setGeometry(box)
+            self.update()
 
     def show_value(self, low: int, high: int, cut: int) -> None:
         """Show a cut that was decided elsewhere; nobody is told."""
+        if (low, high, cut, cut) == (self.minimum(), self.maximum(), self.value(), self.sliderPosition()):
+            return
         blocked = self.blockSignals(True)
         self.setRange(low, high)
         self.setSliderPosition(cut)
@@ -102,8 +108,11 @@ class BoundaryHandle(QAbstractSlider):
 
     def describe(self, left: str, left_layers: str, right: str, right_layers: str, locked: str | None) -> None:
         """Name the boundary for assistive technology, and say in the tooltip what can be done with it."""
-        self.setAccessibleName(f"Boundary between {left} and {right}")
         held = f"{left} holds {left_layers}, {right} holds {right_layers}"
+        if (held, locked) == self._described:
+            return
+        self._described = held, locked
+        self.setAccessibleName(f"Boundary between {left} and {right}")
         self.setAccessibleDescription(f"{held}. {locked}." if locked else held)
         self.setEnabled(locked is None)
         self.setToolTip(f"{held}.\n{locked}." if locked else f"{held}.\n{_HINT}")
@@ -176,8 +185,7 @@ class BoundaryHandle(QAbstractSlider):
         event.ignore()  # scrolling past must not move layers
 
     def event(self, event: QEvent) -> bool:
-        kinds = {QEvent.Type.HoverEnter, QEvent.Type.HoverLeave, QEvent.Type.FocusIn, QEvent.Type.FocusOut}
-        if event.type() in kinds:
+        if event.type() in _LOOK_EVENTS:
             self.update()
             self.look_changed.emit()
         return super().event(event)

@@ -57,16 +57,19 @@ def editor_view(
         layer_count=layer_count,
         counts=counts,
         tensor=tensor,
-        cards=tuple(
-            replace(card, hue=(hues or {}).get(card.node_id, index))
-            for index, card in enumerate(_cards(preview, session, links, locked or "", tensor=tensor))
-        ),
+        cards=_cards(preview, session, links, hues or {}, locked or "", tensor=tensor),
         locked=locked,
     )
 
 
 def _cards(
-    preview: Preview, session: SessionState, links: Sequence[NodePair], locked: str, *, tensor: bool
+    preview: Preview,
+    session: SessionState,
+    links: Sequence[NodePair],
+    hues: Mapping[str, int],
+    locked: str,
+    *,
+    tensor: bool,
 ) -> tuple[CardView, ...]:
     """One for each node, with the way to the next one that takes part."""
     shares = preview.shares
@@ -80,6 +83,7 @@ def _cards(
         cards.append(
             replace(
                 card,
+                hue=hues.get(share.node.node_id, index),
                 link=link_words(links, share.node.node_id, after.node_id, after.name) if after is not None else "",
                 is_first=index == 0,
                 is_last=index == len(shares) - 1,

@@ -41,7 +41,7 @@ def test_without_room_the_distance_shrinks():
 @given(sizes)
 def test_cards_stay_inside_and_do_not_overlap(size):
     geometry = Geometry(*size)
-    cards = [geometry.card(index) for index in range(geometry.node_count)]
+    cards = geometry.cards[: geometry.node_count]
     for card in cards:
         assert card.left() >= 0
         assert card.right() <= geometry.width
@@ -56,9 +56,9 @@ def test_a_cards_ribbon_comes_down_inside_it_and_misses_all_others(size):
     geometry = Geometry(*size)
     for index in range(geometry.node_count):
         left, right = geometry.ribbon_foot(index)
-        assert geometry.card(index).left() <= left < right <= geometry.card(index).right()
+        assert geometry.cards[index].left() <= left < right <= geometry.cards[index].right()
         if geometry.rows == 2 and index % 2:
-            upper = [geometry.card(one) for one in range(0, geometry.node_count, 2)]
+            upper = [geometry.cards[one] for one in range(0, geometry.node_count, 2)]
             assert all(right < card.left() or left > card.right() for card in upper)
 
 
@@ -98,4 +98,4 @@ def test_few_cards_lie_in_one_row_and_many_in_two():
     assert Geometry(1024, 30, 5).rows == 1
     assert Geometry(1024, 30, 16).rows == 2
     assert Geometry(1024, 30, 16).card_width > 90
-    assert Geometry(1024, 30, 3).card(1).left() - Geometry(1024, 30, 3).card(0).right() == pytest.approx(CARD_GAP)
+    assert Geometry(1024, 30, 3).cards[1].left() - Geometry(1024, 30, 3).cards[0].right() == pytest.approx(CARD_GAP)
