@@ -1,11 +1,15 @@
-"""Paints rows of bars, one for each node, with a legend below."""
+"""Paints rows of bars, one for each node, with a legend below.
+
+Ten times a second other figures come, so only what changes is painted again: the bars, and the words on the right.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
-from PySide6.QtCore import QEvent, QLineF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QHelpEvent, QPainter, QPainterPath, QPen
+from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QHelpEvent, QPainter, QPainterPath, QPen, QPixmap, QRegion
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.plots.rows import BarRow, Part
@@ -23,6 +27,28 @@ _LEGEND_HEIGHT = 20.0
 _TALLEST_ROW, _LOWEST_ROW = 64.0, 30.0
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_HATCH_STEP = 6
+
+
+class _Place(NamedTuple):
+    """Where the parts of a row lie."""
+
+    line: QRectF
+    """Name and words."""
+    bar: QRectF
+    thin: QRectF
+    """The whole length of the thin bar."""
+    below: QRectF | None
+    """What the thin bar means, where there is room for it."""
+
+
+class _Line(NamedTuple):
+    """What of a row's first line has room."""
+
+    name: str
+    beside: str
+    beside_left: float
+    words_left: float
 
 
 class BarsView(QWidget):
@@ -35,6 +61,8 @@ class BarsView(QWidget):
         self._thin = thin
         self._nothing = nothing
         self._rows: tuple[BarRow, ...] = ()
+        self._tiles: dict[tuple[int, float, float], QPixmap] = {}
+        """Hatches that were painted, by hue, height and the screen's pixels to a point."""
         self.hues: Mapping[str, int] = {}
         """Which hue each node has, by its id."""
         self.setObjectName(name)
@@ -45,15 +73,28 @@ class BarsView(QWidget):
         return self._rows
 
     def show_rows(self, rows: tuple[BarRow, ...]) -> None:
-        """Show others; paints only when something changed."""
-        if rows != self._rows:
-            self._rows = rows
-            self.setAccessibleDescription(". ".join(f"{row.name}: {row.words}, {row.mark_words}" for row in rows))
+        """Show others; paints only what changed."""
+        if rows == self._rows:
+            return
+        before, self._rows = self._rows, rows
+        self.setAccessibleDescription(". ".join(f"{row.name}: {row.words}, {row.mark_words}" for row in rows))
+        if [_kept(row) for row in before] != [_kept(row) for row in rows]:
             self.update()
+            return
+        for old, new, box in zip(before, rows, self._boxes(), strict=True):
+            if old == new:
+                continue
+            place, lines = _place(box), (_line(old, box.width()), _line(new, box.width()))
+            left = place.line.left() + min(line.words_left for line in lines)
+            if lines[0][:3] != lines[1][:3]:
+                left = place.line.left()
+            self.update(place.line.adjusted(left - place.line.left() - 2, 0, 2, 0).toAlignedRect())
+            self.update(place.bar.united(place.thin).toAlignedRect())
 
     def set_theme(self, theme: Theme) -> None:
         """Take another appearance."""
         self._theme = theme
+        self._tiles.clear()
         self.update()
 
     def event(self, event: QEvent) -> bool:
@@ -71,7 +112,7 @@ class BarsView(QWidget):
         width = self.width() - 2 * _SIDE
         return [QRectF(_SIDE, 2 + index * height, width, height) for index in range(len(self._rows))]
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
+    def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if not self._rows:
@@ -80,31 +121,19 @@ class BarsView(QWidget):
             flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
             painter.drawText(QRectF(self.rect()).adjusted(16, 0, -16, 0), flags, self._nothing)
             return
+        exposed = event.region()
         for index, (row, box) in enumerate(zip(self._rows, self._boxes(), strict=True)):
             if box.bottom() <= self.height() - _LEGEND_HEIGHT:
                 hue = self._theme.hue(self.hues.get(row.node_id, index))
-                self._paint_row(painter, row, box, hue)
-        self._paint_legend(painter)
+                self._paint_row(painter, row, box, hue, exposed)
+        if exposed.intersects(self.rect().adjusted(0, self.height() - round(_LEGEND_HEIGHT), 0, 0)):
+            self._paint_legend(painter)
 
-    def _paint_row(self, painter: QPainter, row: BarRow, box: QRectF, hue: QColor) -> None:
-        theme = self._theme
-        tall = box.height() >= 46
-        words = QRectF(box.left(), box.top() + (3 if tall else 0), box.width(), 16)
-        strong, small = sized_font(12, QFont.Weight.DemiBold), sized_font(11)
-        painter.setFont(small)
-        painter.setPen(theme.text)
-        taken = QFontMetricsF(small).horizontalAdvance(row.words) + 12
-        painter.drawText(words, _RIGHT, row.words)
-        room = max(words.width() - taken, 0)
-        name = QFontMetricsF(strong).elidedText(row.name, Qt.TextElideMode.ElideRight, room)
-        painter.setFont(strong)
-        painter.drawText(words, _LEFT, name)
-        after = QFontMetricsF(strong).horizontalAdvance(name) + 8
-        if after + QFontMetricsF(small).horizontalAdvance(row.beside) < room:
-            painter.setFont(small)
-            painter.setPen(theme.dim)
-            painter.drawText(words.adjusted(after, 0, 0, 0), _LEFT, row.beside)
-        bar = QRectF(box.left(), words.bottom() + 3, box.width(), 10 if tall else 6)
+    def _paint_row(self, painter: QPainter, row: BarRow, box: QRectF, hue: QColor, exposed: QRegion) -> None:
+        theme, place = self._theme, _place(box)
+        if exposed.intersects(place.line.toAlignedRect()):
+            self._paint_line(painter, row, place.line, exposed)
+        bar = place.bar
         clip = QPainterPath()
         clip.addRoundedRect(bar, bar.height() / 2, bar.height() / 2)
         painter.save()
@@ -117,25 +146,39 @@ class BarsView(QWidget):
             left += width
         painter.restore()
         if row.mark is not None:
-            thin = QRectF(bar.left(), bar.bottom() + 3, max(row.mark * bar.width(), 2.0), 3)
+            thin = QRectF(place.thin)
+            thin.setWidth(max(row.mark * bar.width(), 2.0))
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(faded(hue, 0.55))
             painter.drawRoundedRect(thin, 1.5, 1.5)
-            if tall:
-                painter.setFont(small)
+            if place.below is not None and exposed.intersects(place.below.toAlignedRect()):
+                painter.setFont(sized_font(11))
                 painter.setPen(theme.dim)
-                painter.drawText(QRectF(box.left(), thin.bottom() + 1, box.width(), 14), _LEFT, row.mark_words)
+                painter.drawText(place.below, _LEFT, row.mark_words)
+
+    def _paint_line(self, painter: QPainter, row: BarRow, box: QRectF, exposed: QRegion) -> None:
+        theme, line = self._theme, _line(row, box.width())
+        painter.setFont(sized_font(11))
+        painter.setPen(theme.text)
+        painter.drawText(box, _RIGHT, row.words)
+        head = box.adjusted(0, 0, line.words_left - box.width() - 2, 0)
+        if not exposed.intersects(head.toAlignedRect()):
+            return
+        if line.beside:
+            painter.setPen(theme.dim)
+            painter.drawText(box.adjusted(line.beside_left, 0, 0, 0), _LEFT, line.beside)
+        painter.setFont(sized_font(12, QFont.Weight.DemiBold))
+        painter.setPen(theme.text)
+        painter.drawText(box, _LEFT, line.name)
 
     def _fill(self, painter: QPainter, box: QRectF, part: Part, hue: QColor) -> None:
         theme = self._theme
         if part is Part.WAIT:  # hatched: seen without colour too
-            painter.fillRect(box, faded(hue, 0.16))
-            painter.save()
-            painter.setClipRect(box, Qt.ClipOperation.IntersectClip)
-            painter.setPen(QPen(faded(hue, 0.5), 1.4))
-            starts = range(int(box.left()) - 16, int(box.right()) + 1, 6)
-            painter.drawLines([QLineF(x, box.bottom() + 1, x + box.height() + 2, box.top() - 1) for x in starts])
-            painter.restore()
+            kind = hue.rgba(), box.height(), self.devicePixelRatioF()
+            if kind not in self._tiles:
+                self._tiles[kind] = _hatch(hue, *kind[1:])
+            tile = self._tiles[kind]
+            painter.drawTiledPixmap(box, tile, QPointF(box.left() % _HATCH_STEP, 0))
         else:
             painter.fillRect(box, {Part.HOP: theme.text, Part.CACHE: faded(hue, 0.5)}.get(part, hue))
 
@@ -159,3 +202,48 @@ class BarsView(QWidget):
         painter.setPen(self._theme.dim)
         painter.drawText(QRectF(x, top, 200, 18), _LEFT, text)
         return x + QFontMetricsF(painter.font()).horizontalAdvance(text) + 14
+
+
+def _kept(row: BarRow) -> tuple[object, ...]:
+    """What of a row other figures do not change."""
+    return row.node_id, row.name, row.beside, row.mark_words, row.mark is None
+
+
+def _place(box: QRectF) -> _Place:
+    tall = box.height() >= 46
+    line = QRectF(box.left(), box.top() + (3 if tall else 0), box.width(), 16)
+    bar = QRectF(box.left(), line.bottom() + 3, box.width(), 10 if tall else 6)
+    thin = QRectF(bar.left(), bar.bottom() + 3, bar.width(), 3)
+    return _Place(line, bar, thin, QRectF(box.left(), thin.bottom() + 1, box.width(), 14) if tall else None)
+
+
+def _line(row: BarRow, width: float) -> _Line:
+    words_left = width - _advance(row.words, 11, QFont.Weight.Normal)
+    room = max(words_left - 12, 0)
+    name = row.name
+    if _advance(name, 12, QFont.Weight.DemiBold) > room:
+        metrics = QFontMetricsF(sized_font(12, QFont.Weight.DemiBold))
+        name = metrics.elidedText(name, Qt.TextElideMode.ElideRight, room)
+    beside_left = _advance(name, 12, QFont.Weight.DemiBold) + 8
+    fits = beside_left + _advance(row.beside, 11, QFont.Weight.Normal) < room
+    return _Line(name, row.beside if fits else "", beside_left, words_left)
+
+
+@lru_cache(maxsize=512)
+def _advance(text: str, pixels: int, weight: QFont.Weight) -> float:
+    return QFontMetricsF(sized_font(pixels, weight)).horizontalAdvance(text)
+
+
+def _hatch(hue: QColor, height: float, ratio: float) -> QPixmap:
+    """One step of slanted lines over a fainter ground, to be set side by side."""
+    tile = QPixmap(round(_HATCH_STEP * ratio), round(height * ratio))
+    tile.setDevicePixelRatio(ratio)
+    tile.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(tile)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.fillRect(QRectF(0, 0, _HATCH_STEP, height), faded(hue, 0.16))
+    painter.setPen(QPen(faded(hue, 0.5), 1.4))
+    starts = range(-4 * _HATCH_STEP, 2 * _HATCH_STEP, _HATCH_STEP)
+    painter.drawLines([QLineF(x, height + 1, x + height + 2, -1) for x in starts])
+    painter.end()
+    return tile
