@@ -19,21 +19,19 @@ if TYPE_CHECKING:
 
 NAMED = [
     # Even and uneven on two, three and four stages.
-    ("qwen2", "untied", (4, 3)),
-    ("qwen2", "tied", (3, 2, 2)),
     ("qwen2", "four bits", (2, 2, 2, 1)),
-    ("qwen3_moe", "untied", (4, 3)),
     ("qwen3_moe", "some dense", (2, 4, 1)),
-    ("qwen3_moe", "four bits", (1, 1, 3, 2)),
     ("qwen3_next", "full every fourth", (4, 3)),  # the second stage has linear layers alone
     ("qwen3_next", "full every fourth", (3, 1, 3)),  # and here one with full attention alone
-    ("qwen3_5", "text untied", (3, 1, 3)),
     ("qwen3_5", "pictures tied", (2, 1, 3, 1)),
     ("qwen3_5_moe", "text", (3, 4)),
-    ("qwen3_5_moe", "pictures", (3, 1, 3)),
     ("deepseek_v32", "experts", (2, 4, 1)),
 ]
 NAMED_IN_FULL = [
+    ("qwen2", "untied", (4, 3)),
+    ("qwen2", "tied", (3, 2, 2)),
+    ("qwen3_moe", "untied", (4, 3)),
+    ("qwen3_moe", "four bits", (1, 1, 3, 2)),
     ("qwen3_5", "text tied", (5, 2)),
     ("deepseek_v32", "experts", (3, 4)),
     ("qwen2", "tied", (1, 6)),
@@ -90,9 +88,7 @@ KINDS = [
 """Every other system that the support matrix is for, one of each kind of layer, of cache, and of what crosses."""
 SHARED = [
     (2, "qwen3_moe", "mixed bits"),
-    (2, "qwen3_next", "full every fourth"),
     (3, "qwen3_5", "pictures"),
-    (2, "qwen3_5_moe", "pictures"),
     (2, "deepseek_v32", "experts"),
 ]
 SHARED_IN_FULL = [
