@@ -77,7 +77,9 @@ def models_no_hub(window: Window) -> None:
     window.models_pane.show_catalogue(Catalogue())
     window.show_pane("models")
     window.models_pane.field.setText("qwen3")
-    window.models_pane.show_found((), "The hub huggingface.co did not give a search in 5 attempts; try again later.")
+    window.models_pane.show_found(
+        (), "The hub huggingface.co did not give an answer to the search in 5 attempts; try again later."
+    )
 
 
 SCENES = (models, models_disks, models_fetching, models_failed, models_delete, models_search, models_no_hub)

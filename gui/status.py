@@ -76,7 +76,9 @@ def _running(session: SessionState, preview: Preview | None, *, edited: bool) ->
     where = f"Running on {_names(session)}."
     change, outcome = session.change, session.outcome
     if change is not None and change.is_loss:
-        return Status(f"{change.reason} Going on without it: answers pause and go on.", Tone.WARN)
+        lost = [name for node_id, name in _ranks(session) if node_id == change.node_id]  # the banner says why
+        without = f"Going on without {lost[0]}" if lost else f"{change.reason} Going on without it"
+        return Status(f"{without}: answers pause and go on.", Tone.WARN)
     if change is not None:
         return Status("Changing the split: answers pause and go on.", Tone.BUSY)
     if edited and preview is not None and preview.refusal:
@@ -92,7 +94,12 @@ def _running(session: SessionState, preview: Preview | None, *, edited: bool) ->
     return Status(where, Tone.GOOD)
 
 
-def _names(session: SessionState) -> str:
+def _ranks(session: SessionState) -> list[tuple[str, str]]:
+    """Id and name of every node with a part, in model order."""
     stages = session.plan.stages if session.plan else ()
-    names = [rank.node_name for stage in stages for rank in stage.ranks]
+    return [(rank.node_id, rank.node_name) for stage in stages for rank in stage.ranks]
+
+
+def _names(session: SessionState) -> str:
+    names = [name for _, name in _ranks(session)]
     return and_words(names) if len(names) <= 4 else count_words(len(names), "node")

@@ -82,7 +82,7 @@ class PairDialog(SmallDialog):
         super().__init__(
             "pair_dialog",
             f"Pair with {node.name}",
-            f"On {node.name}, choose Nodes, Show Pairing Code (or `pomona agent code` in its terminal), and type the "
+            f"On {node.name}, choose Nodes, Show Pairing Code (or “pomona agent code” in its terminal), and type the "
             "six digits here. Afterwards each of you can use the other.",
             theme,
             parent,

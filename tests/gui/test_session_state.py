@@ -121,7 +121,9 @@ def test_a_refused_change_leaves_the_session_as_it_is(loading):
 def test_a_loss_is_told_with_the_pause_and_the_node(loading):
     running = received(loading, samples.ready(PLAN), 1.0)
     lost = received(running, Recovering("Virtual B is gone.", "virtual-b"), 20.0)
-    assert said(lost) == "Virtual B is gone. Going on without it: answers pause and go on."
+    assert said(lost) == "Going on without Virtual B: answers pause and go on."
+    of_none = received(running, Recovering("The link broke."), 20.0)
+    assert said(of_none) == "The link broke. Going on without it: answers pause and go on."
     nodes = [NODES[0], NODES[2]]
     done = received(lost, samples.ready(samples.plan_over(samples.SMALL_MODEL, nodes, (14, 16))), 24.2)
     assert done.lost == {"virtual-b"}

@@ -89,7 +89,7 @@ async def hub_manifest(hub: HubClient, repository: str, revision: str = "main") 
 async def search_hub(hub: HubClient, words: str, limit: int = 20) -> list[FoundModel]:
     """Models in MLX format on the hub, the most downloaded first."""
     found, _more = await hub.retried(
-        "a search",
+        "an answer to the search",
         partial(hub.get_json, "/api/models", search=words, filter="mlx", sort="downloads", direction=-1, limit=limit),
     )
     models: list[FoundModel] = _convert(found, list[FoundModel])
