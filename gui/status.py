@@ -11,9 +11,11 @@ from gui.split.card import Tone
 from gui.split.view import LOCKED_LOADING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gui.preview import Preview
     from gui.session import SessionState
-    from runtime.cluster.messages import ModelFetch
+    from runtime.cluster.messages import LoadProgress, ModelFetch
     from runtime.models.layout import ModelLayout
 
 
@@ -58,18 +60,18 @@ def status(
 def _loading_words(session: SessionState) -> str:
     fetching = [one for one in session.fetches if one.done_bytes < one.total_bytes]
     if fetching:
-        return _fetch_words(fetching)
-    return f"Loading: {bytes_words(session.loaded_bytes)} of {bytes_words(session.total_bytes)}."
+        done, total = sum(one.done_bytes for one in fetching), sum(one.total_bytes for one in fetching)
+        return f"Fetching: {bytes_words(done)} of {bytes_words(total)}{_pace_words(fetching)}."
+    far = f"{bytes_words(session.loaded_bytes)} of {bytes_words(session.total_bytes)}"
+    return f"Loading: {far}{_pace_words(session.progress)}."
 
 
-def _fetch_words(fetching: list[ModelFetch]) -> str:
-    done, total = sum(one.done_bytes for one in fetching), sum(one.total_bytes for one in fetching)
-    rate = sum(one.bytes_per_second for one in fetching)
-    words = f"Fetching: {bytes_words(done)} of {bytes_words(total)}"
-    if rate > 0:
-        words += f" at {bytes_words(round(rate))}/s"
-    left = [one.seconds_left for one in fetching if one.seconds_left is not None]
-    return f"{words}, {seconds_words(max(left))} left." if left else f"{words}."
+def _pace_words(steps: Sequence[ModelFetch | LoadProgress]) -> str:
+    """How fast all of them are together, and how long the slowest takes yet, as far as that is known."""
+    rate = sum(one.bytes_per_second for one in steps)
+    left = [one.seconds_left for one in steps if one.seconds_left is not None]
+    words = f" at {bytes_words(round(rate))}/s" if rate > 0 else ""
+    return f"{words}, {seconds_words(max(left))} left" if left else words
 
 
 def _running(session: SessionState, preview: Preview | None, *, edited: bool) -> Status:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from runtime.cluster.messages import LoadPhase
     from runtime.models.layout import ModelLayout
 
+_DISK_BYTES_PER_SECOND = 3e9
+
 
 def plan_over(layout: ModelLayout, nodes: Sequence[NodeResources], counts: tuple[int, ...]) -> Plan:
     """A plan that fits."""
@@ -37,8 +39,10 @@ def plan_over(layout: ModelLayout, nodes: Sequence[NodeResources], counts: tuple
 def loading(plan: Plan, shares: Sequence[tuple[LoadPhase, float]]) -> Iterator[LoadProgress]:
     """One progress message per rank, with its phase and the part of its bytes that is loaded."""
     for index, (rank, (phase, share)) in enumerate(zip(plan.ranks, shares, strict=True)):
-        loaded = round(rank.weight_bytes * share)
-        yield LoadProgress(index, rank.node_id, rank.node_name, phase, loaded, rank.weight_bytes)
+        total, loaded = rank.weight_bytes, round(rank.weight_bytes * share)
+        rate = _DISK_BYTES_PER_SECOND if phase == "loading" else 0.0
+        left = (total - loaded) / rate if rate else None
+        yield LoadProgress(index, rank.node_id, rank.node_name, phase, loaded, total, rate, left)
 
 
 def ready(plan: Plan) -> Ready:

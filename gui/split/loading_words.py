@@ -28,10 +28,14 @@ def loading_card(share: Share, progress: LoadProgress | None, *, stopping: bool)
     total = progress.total_bytes if progress else share.weight_bytes
     words = "Stopping" if stopping else _PHASE_WORDS[phase]
     fraction = min(loaded / total, 1.0) if total else float(phase == "ready")
+    short = words
     if phase == "loading" and not stopping:
-        words = f"{words} · {fraction:.0%}"
+        words = short = f"{words} · {fraction:.0%}"
     if phase == "warming up" and loaded < total and not stopping:
-        words = "Reading the rest, warming up"  # embedding and head are read when they are first used
+        words = short = "Reading the rest, warming up"  # embedding and head are read when they are first used
+    rate, left = "", ""
+    if progress is not None and not stopping:
+        rate, left = _pace_words(progress.bytes_per_second, progress.seconds_left)
     number, unit = split_bytes(loaded)
     ready = phase == "ready" and not stopping
     return CardView(
@@ -42,12 +46,14 @@ def loading_card(share: Share, progress: LoadProgress | None, *, stopping: bool)
         number=number,
         unit=f"{unit} of {bytes_words(total)} loaded",
         short_unit=f"{unit} loaded",
-        words=words,
-        short_words="Ready" if ready else words,
+        words=f"{words} · {left}" if left else words,
+        short_words="Ready" if ready else short,
         glyph=Glyph.CHECK if ready else Glyph.DOTS,
         tone=Tone.GOOD if ready else Tone.BUSY,
         own=fraction,
-        tooltip=f"{node_tooltip(share)}\n{words}: {bytes_words(loaded)} of {bytes_words(total)}",
+        detail=rate,
+        short_detail=rate,
+        tooltip=f"{node_tooltip(share)}\n{words}: {bytes_words(loaded)} of {bytes_words(total)} {rate}".rstrip(),
     )
 
 
@@ -57,8 +63,7 @@ def fetching_card(share: Share, fetch: ModelFetch) -> CardView:
     total = bytes_words(fetch.total_bytes)
     fraction = min(fetch.done_bytes / fetch.total_bytes, 1.0)
     words = f"Fetching · {fraction:.0%}"
-    rate = f"{bytes_words(round(fetch.bytes_per_second))}/s" if fetch.bytes_per_second > 0 else ""
-    left = f"{seconds_words(fetch.seconds_left)} left" if fetch.seconds_left is not None else ""
+    rate, left = _pace_words(fetch.bytes_per_second, fetch.seconds_left)
     return CardView(
         node_id=share.node.node_id,
         name=share.node.name,
@@ -76,3 +81,9 @@ def fetching_card(share: Share, fetch: ModelFetch) -> CardView:
         short_detail=rate,
         tooltip=f"{node_tooltip(share)}\n{fetch.words or words}: {number} {unit} of {total} {rate}",
     )
+
+
+def _pace_words(bytes_per_second: float, seconds_left: float | None) -> tuple[str, str]:
+    """How fast, and how long it takes yet; empty where that is not known."""
+    rate = f"{bytes_words(round(bytes_per_second))}/s" if bytes_per_second > 0 else ""
+    return rate, f"{seconds_words(seconds_left)} left" if seconds_left is not None else ""

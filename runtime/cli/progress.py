@@ -45,12 +45,14 @@ class Progress:
                 self._phases[rank] = phase
                 size = f" {event.total_bytes / _MIB:.0f} MB" if phase == "loading" else ""
                 note(f"{event.node_name}: {phase}{size}")
+            case LoadProgress(loaded_bytes=done, seconds_left=float()) if self._is_due(
+                f"rank {event.rank}", done, event
+            ):
+                note(f"{event.node_name}: {_far_words(done, event)}")
             case ModelFetch(words=words) if words:
                 note(words)
-            case ModelFetch(node_id, done_bytes=done, total_bytes=total) if self._is_due(node_id, done / max(total, 1)):
-                left = f", {event.seconds_left:.0f} s left" if event.seconds_left else ""
-                rate = event.bytes_per_second / 1e6
-                note(f"{event.node_name}: {done / 1e9:.2f} of {total / 1e9:.2f} GB, {rate:.0f} MB/s{left}")
+            case ModelFetch(node_id, done_bytes=done) if self._is_due(node_id, done, event):
+                note(f"{event.node_name}: {_far_words(done, event)}")
             case PlanRefused(reason):
                 note(f"pomona: {reason}")
             case Ready(warnings=warnings):
@@ -61,8 +63,15 @@ class Progress:
             case _:
                 pass
 
-    def _is_due(self, name: str, share: float) -> bool:
+    def _is_due(self, name: str, done_bytes: int, event: LoadProgress | ModelFetch) -> bool:
+        share = done_bytes / max(event.total_bytes, 1)
         if share - self._shares.get(name, -1.0) < _SHARE and share < 1:
             return False
         self._shares[name] = share
         return True
+
+
+def _far_words(done_bytes: int, event: LoadProgress | ModelFetch) -> str:
+    left = f", {event.seconds_left:.0f} s left" if event.seconds_left else ""
+    rate = event.bytes_per_second / 1e6
+    return f"{done_bytes / 1e9:.2f} of {event.total_bytes / 1e9:.2f} GB, {rate:.0f} MB/s{left}"

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MOST_CONTEXTS = 64
 """As many as there may be requests with caches (``engine/room.py``)."""
+_RATE_SECONDS = 1.0
+"""Before nothing is said of how fast a rank loads."""
 
 
 class SessionRequest(msgspec.Struct, frozen=True):
@@ -91,6 +93,8 @@ class RankState:
     """Whether its worker is started for this epoch."""
     phase: LoadPhase = "starting"
     loaded_bytes: int = 0
+    began_loading: tuple[float, int] | None = None
+    """When, by ``last_sign_seconds``, and what it had then."""
     hop_port: int = 0
     ring_port: int = 0
     held_bytes: int = 0
@@ -115,6 +119,8 @@ class RankState:
                 self.hop_port, self.ring_port = port, ring_port
             case Progress(phase, loaded_bytes, epoch) if epoch == self.launch.epoch:
                 self.phase, self.loaded_bytes = phase, loaded_bytes
+                if phase == "loading" and self.began_loading is None:
+                    self.began_loading = (self.last_sign_seconds, loaded_bytes)
                 return True
             case Loaded(held_bytes, read_bytes, epoch) if epoch == self.launch.epoch:
                 self.phase, self.held_bytes, self.read_bytes = "ready", held_bytes, read_bytes
@@ -125,6 +131,14 @@ class RankState:
             case _:
                 pass
         return False
+
+    @property
+    def load_bytes_per_second(self) -> float:
+        """While it loads, and has for long enough to tell; else zero."""
+        if self.phase != "loading" or self.began_loading is None:
+            return 0.0
+        seconds = self.last_sign_seconds - self.began_loading[0]
+        return (self.loaded_bytes - self.began_loading[1]) / seconds if seconds >= _RATE_SECONDS else 0.0
 
     @property
     def hop_address(self) -> Address:

@@ -18,9 +18,16 @@ _CRASHES = {"SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGTRAP"}
 
 def progress(rank: RankState) -> LoadProgress:
     """Where it is on its way to ready."""
-    planned = rank.planned
+    planned, rate = rank.planned, rank.load_bytes_per_second
     return LoadProgress(
-        rank.rank, planned.node_id, planned.node_name, rank.phase, rank.loaded_bytes, planned.weight_bytes
+        rank.rank,
+        planned.node_id,
+        planned.node_name,
+        rank.phase,
+        rank.loaded_bytes,
+        planned.weight_bytes,
+        rate,
+        max(planned.weight_bytes - rank.loaded_bytes, 0) / rate if rate > 0 else None,
     )
 
 

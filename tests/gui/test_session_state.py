@@ -8,7 +8,7 @@ from gui.session import Phase, SessionState, changing, received, started, stoppi
 from gui.split.card import Tone
 from gui.split.model import Split
 from gui.status import status
-from runtime.cluster.messages import Ended, Failed, PlanRefused, Recovering, Serving, Text
+from runtime.cluster.messages import Ended, Failed, LoadProgress, PlanRefused, Recovering, Serving, Text
 
 NODES = [known.resources for known in samples.virtual_nodes()]
 PREVIEW = make_preview(samples.SMALL_MODEL, NODES, Split((5, 18, 7)), "pipeline")
@@ -136,6 +136,16 @@ def said(state):
 
 def test_the_status_counts_loaded_bytes(loading):
     assert status(samples.SMALL_MODEL, PREVIEW, loading).words.startswith("Loading: ")
+
+
+def test_the_status_tells_how_fast_all_load_and_how_long_the_slowest_takes(loading):
+    gib = 2**30
+    for rank, (rate, left) in enumerate(((gib, 20.0), (2 * gib, 5.0), (0.0, None))):
+        message = LoadProgress(rank, f"node-{rank}", f"Node {rank}", "loading", gib, 2 * gib, rate, left)
+        loading = received(loading, message)
+    words = said(loading)
+    assert "at 3.0 GB/s, 20 s left" in words
+    assert words.endswith("Cancel to move boundaries.")
 
 
 def test_without_model_or_nodes_the_status_says_what_is_awaited():

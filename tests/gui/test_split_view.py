@@ -64,12 +64,16 @@ def test_while_loading_cards_say_phase_and_bytes():
     for message in samples.loading(plan, [("loading", 0.62), ("starting", 0.0), ("ready", 1.0), ("warming up", 1.0)]):
         session = received(session, message)
     cards = editor_view(preview, session, 61).cards
-    assert cards[0].words == "Loading · 62%"
+    assert (cards[0].words, cards[0].short_words, cards[0].detail) == (
+        "Loading · 62% · 22 s left",
+        "Loading · 62%",
+        "2.8 GB/s",
+    )
     assert cards[0].own == pytest.approx(0.62, abs=0.01)
     assert cards[0].unit.endswith("GB loaded")
     assert cards[1].words == "Starting a worker"
     assert cards[2].words == "Ready, waits for the others"
-    assert cards[3].words == "Warming up"
+    assert (cards[3].words, cards[3].detail) == ("Warming up", "")
     rest, *_ = samples.loading(plan, [("warming up", 0.4)] * 4)
     assert editor_view(preview, received(session, rest), 61).cards[0].words == "Reading the rest, warming up"
     assert [card.words for card in editor_view(preview, stopping(session), 61).cards] == ["Stopping"] * 4

@@ -29,6 +29,9 @@ class LoadProgress(Message, frozen=True, tag="load_progress"):
     phase: LoadPhase
     loaded_bytes: int
     total_bytes: int
+    bytes_per_second: float = 0.0
+    """Since it began to load; zero until that can be told, and in any other phase."""
+    seconds_left: float | None = None
 
 
 class ModelFetch(Message, frozen=True, tag="model_fetch"):
