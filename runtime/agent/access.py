@@ -32,7 +32,7 @@ REMOVED_CODE = 4403
 REQUESTS_PER_SECOND, BURST = 20.0, 40
 """What strangers at one address may ask."""
 _ADDRESSES = 1024
-_LOOK_SECONDS = 0.25
+_LOOK_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)

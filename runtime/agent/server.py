@@ -44,7 +44,8 @@ Reach = Literal["auto", "loopback", "network"]
 LOOPBACK_HOSTS = ("127.0.0.1",)
 NETWORK_HOSTS = ("0.0.0.0", "::")  # noqa: S104  every caller is checked
 
-_LOOK_SECONDS = 0.5
+_LOOK_SECONDS = 1.0
+"""For what another process changed; what this one changes is looked at at once."""
 _LINGER_SECONDS = 1.0
 """How long what is left of a refused body is read, so that its sender can hear the answer."""
 

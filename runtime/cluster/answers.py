@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -117,6 +118,8 @@ class Answers:
         self._decode_rate = RateMeter()
         self._prefill_rate = RateMeter()
         self._began_seconds = time.monotonic()
+        self.begun = asyncio.Event()
+        """A request began; whoever waits for that clears it."""
         self.last_sign_seconds = self._began_seconds
         """When the driver last said something, or was last given something to do."""
 
@@ -134,6 +137,7 @@ class Answers:
             listener.on_broken(self._over)
             return answer
         self._answers[submit.request] = answer
+        self.begun.set()
         self.last_sign_seconds = time.monotonic()
         return answer
 

@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _TICK_SECONDS = 0.1
-_IDLE_TICK_SECONDS = 0.3
-"""While nothing runs there is nothing to tell, and a model that waits should cost nothing."""
 _WATCH_SECONDS = 0.25
 _SAMPLE_SECONDS = 0.25
 """What a worker has counted is known here after so long."""
@@ -215,11 +213,17 @@ class Session:
             self._pipeline.look(time.monotonic())
 
     async def _tell(self) -> None:
-        """Publish the throughput while something runs, and once after, with what the run came to."""
-        busy = False
+        """Publish the throughput while something runs, and once after, with what the run came to.
+
+        While nothing runs there is nothing to tell, and a model that waits should cost nothing.
+        """
+        answers, busy = self._requests.answers, False
         while True:
-            await asyncio.sleep(_TICK_SECONDS if busy else _IDLE_TICK_SECONDS)
-            throughput = self._requests.answers.throughput()
+            if not busy:
+                await answers.begun.wait()
+            answers.begun.clear()
+            await asyncio.sleep(_TICK_SECONDS)
+            throughput = answers.throughput()
             was_busy = busy
             busy = throughput.active_requests > 0 or throughput.decode_tokens_per_second > 0
             if was_busy or busy:
