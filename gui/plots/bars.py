@@ -43,11 +43,13 @@ class _Place(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """What of a row's first line has room."""
+    """What of a row's first line has room, and where it lies on it."""
 
     name: str
     beside: str
     beside_left: float
+    head_right: float
+    """Where name and ``beside`` end."""
     words_left: float
 
 
@@ -86,7 +88,7 @@ class BarsView(QWidget):
                 continue
             place, lines = _place(box), (_line(old, box.width()), _line(new, box.width()))
             left = place.line.left() + min(line.words_left for line in lines)
-            if lines[0][:3] != lines[1][:3]:
+            if lines[0][:4] != lines[1][:4]:
                 left = place.line.left()
             self.update(place.line.adjusted(left - place.line.left() - 2, 0, 2, 0).toAlignedRect())
             self.update(place.bar.united(place.thin).toAlignedRect())
@@ -161,7 +163,7 @@ class BarsView(QWidget):
         painter.setFont(sized_font(11))
         painter.setPen(theme.text)
         painter.drawText(box, _RIGHT, row.words)
-        head = box.adjusted(0, 0, line.words_left - box.width() - 2, 0)
+        head = QRectF(box.left(), box.top(), line.head_right, box.height())
         if not exposed.intersects(head.toAlignedRect()):
             return
         if line.beside:
@@ -224,9 +226,11 @@ def _line(row: BarRow, width: float) -> _Line:
     if _advance(name, 12, QFont.Weight.DemiBold) > room:
         metrics = QFontMetricsF(sized_font(12, QFont.Weight.DemiBold))
         name = metrics.elidedText(name, Qt.TextElideMode.ElideRight, room)
-    beside_left = _advance(name, 12, QFont.Weight.DemiBold) + 8
-    fits = beside_left + _advance(row.beside, 11, QFont.Weight.Normal) < room
-    return _Line(name, row.beside if fits else "", beside_left, words_left)
+    name_right = _advance(name, 12, QFont.Weight.DemiBold)
+    beside_right = name_right + 8 + _advance(row.beside, 11, QFont.Weight.Normal)
+    if beside_right < room:
+        return _Line(name, row.beside, name_right + 8, beside_right, words_left)
+    return _Line(name, "", name_right, name_right, words_left)
 
 
 @lru_cache(maxsize=512)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,8 @@ class SpeedView(QWidget):
         self._paused_at = 0.0
         self._span = WINDOW_SECONDS
         self._heard_at = 0.0
+        self._drawn_at = -inf
+        """The time that the curve on the screen ends with, on the samples' clock."""
         self._hovered: float | None = None
         self._empty = Hint("speed", theme)
         self._soon = QTimer(self)
@@ -89,6 +92,7 @@ class SpeedView(QWidget):
         """Whether a session runs. A new one begins with an empty plot; an old plot stays to be read."""
         if running and not self._running:
             self.series.clear()
+            self._drawn_at = -inf
         self._running = running
         if not running:
             self._clock.stop()
@@ -116,7 +120,7 @@ class SpeedView(QWidget):
         assert newest is not None
         self.now_words = rate_words(newest[1]) if sample.active_requests or newest[1] > 0 else "idle"
         self._clock.start()
-        self.refresh()
+        self.refresh(moved_pixels=1.0)
 
     def set_theme(self, theme: Theme) -> None:
         """Take another appearance."""
@@ -143,8 +147,8 @@ class SpeedView(QWidget):
             return 0.0
         return newest[0] + (monotonic() - self._heard_at if self._running else 0.0)
 
-    def refresh(self) -> None:
-        """Draw what is known now."""
+    def refresh(self, moved_pixels: float = 0.0) -> None:
+        """Draw what is known now, if the curve has moved by so many pixels: of a sample less than that nobody sees."""
         now = self._time_now()
         peak = self.series.peak(now, self._span)
         drawn = self._chart is not None and peak > 0
@@ -156,7 +160,9 @@ class SpeedView(QWidget):
         self._empty.setVisible(not drawn)
         if self._chart is not None:
             self._chart.setVisible(drawn)
-            if drawn and self.isVisibleTo(self.window()):
+            moved = abs(now - self._drawn_at) / self._span * self._chart.width() >= moved_pixels
+            if drawn and moved and self.isVisibleTo(self.window()):
+                self._drawn_at = now
                 self._chart.draw(*self.series.points(now, self._span), nice_ceiling(peak))
         self._tell()
 

@@ -56,6 +56,27 @@ def test_the_curve_has_the_last_minute_and_an_axis_above_it(pane):
     assert max(values) < top <= 2 * max(values)
 
 
+def test_a_sample_is_drawn_when_the_curve_has_moved_a_pixel(pane, monkeypatch):
+    pane.load_chart()
+    pane.set_running(running=True)
+    pane.set_span(300)
+    drawn = []
+    draw = pane._chart.draw
+
+    def counted(ages, values, top):
+        drawn.append(ages)
+        draw(ages, values, top)
+
+    monkeypatch.setattr(pane._chart, "draw", counted)
+    for sample in samples.throughput(30):  # ten in a second
+        pane.add(sample)
+    pixels = 30 / 300 * pane._chart.width()
+    assert pixels / 2 < len(drawn) <= pixels + 1
+    pane.refresh()
+    assert len(drawn[-1]) > len(drawn[0])
+    assert pane._chart._line.getData()[1][-1] == pytest.approx(pane.series.newest[1])
+
+
 def test_a_curve_that_has_slid_away_leaves_words(pane):
     pane.load_chart()
     pane.set_running(running=True)
