@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from resources.heap import trim_heap
 from resources.sleep import SleepWatch, slept_words
 from runtime.agent.folder import open_home
 from runtime.cluster import told
@@ -192,6 +193,7 @@ class Session:
     def _begin(self, ready: Ready) -> None:
         self._ready = ready
         self._publish(ready)
+        trim_heap()  # to read a tokenizer and to plan takes a quarter of this process's memory, for a moment
 
     def _rebuild(self) -> None:
         """Build the pipeline of the plan as it is now, whatever is being built."""
