@@ -128,8 +128,9 @@ def _speeds(plan: Plan | None, measured: Measured | None) -> tuple[tuple[str, st
     gain = _gain(plan, measured)
     if gain is not None:
         chat += f" {'▲' if gain > 0 else '▼'} {abs(gain):.0%}"
+    at = f" at {context_words(plan.context_tokens)}" if plan.context_tokens else ""  # a full context is the slowest
     return (
-        ("One chat", chat),
+        (f"One chat{at}", chat),
         ("Many requests", rate_words(predicted.requests_tokens_per_second)),
         ("First token of 1k", seconds_words(predicted.ttft_seconds_1k)),
         ("of 16k", seconds_words(predicted.ttft_seconds_16k)),

@@ -5,10 +5,12 @@ python -m tests.gui.live_picture docs/screens
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,8 @@ from gui.session import Phase
 from gui.split.model import Split
 from gui.window import Window
 from gui.wiring import connect
+from runtime.agent.calibration import measure_once
+from runtime.agent.folder import data_folder
 from runtime.cli.virtual_nodes import VirtualNodes, virtual_nodes
 from runtime.models.cache_folder import cache_folder
 from runtime.models.demo import demo_model_folder
@@ -42,7 +46,11 @@ WAIT_SECONDS = 300
 
 
 def main(folder: Path) -> None:
-    """Write the pictures into ``folder``: it runs, a moved boundary is offered, stages, benchmark, a lost node, log."""
+    """Write the pictures into ``folder``: it runs, a moved boundary is offered, stages, benchmark, a lost node, log.
+
+    As in the demo, the machine is measured first, so that what is predicted is for this one.
+    """
+    asyncio.run(measure_once(data_folder(), version("mlx")))
     make_application([])
     appearance = Appearance(Choice.DARK)
     window = Window(appearance, ask_before_close=False)
@@ -56,14 +64,14 @@ def main(folder: Path) -> None:
         window.live.load_chart()
         try:
             _live(window)
-            _take(window, folder, "running", Choice.DARK, Choice.LIGHT)
+            _take(window, folder, "running", Choice.DARK)
             window.store.move_boundary(0, SPLIT[0] + 3)
             _take(window, folder, "apply", Choice.LIGHT)
             window.desk.apply()
             _until(lambda: window.store.session.outcome is not None)
             window.live.show_tab("stages")
             _ask(window, QUESTIONS[1])
-            _until(lambda: not window.chat.answering)
+            _until(lambda: not window.chat.answering and window.store.session.run is not None)
             _take(window, folder, "stages", Choice.DARK)
             window.show_pane("bench")
             for field, text in zip(window.bench.form.fields, BENCH, strict=True):

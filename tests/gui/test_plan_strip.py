@@ -118,7 +118,7 @@ def test_every_goal_has_a_button_and_a_menu_entry(window):
     window.menus.goals[0].trigger()
     assert window.store.arrangement.goal == "chat"
     assert [what for what, _ in window.strip.view.speeds] == [
-        "One chat",
+        "One chat at 8k",
         "Many requests",
         "First token of 1k",
         "of 16k",
