@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 def set_ink(widget: QWidget, color: QColor) -> None:
     """Give a widget's text a colour, in every state."""
+    if widget.window().isVisible():
+        widget.ensurePolished()  # else the style sheet, when it is first shown, would undo what came after this
     palette = widget.palette()
     roles = (QPalette.ColorRole.WindowText, QPalette.ColorRole.Text)
     if all(palette.color(role) == color for role in roles):

@@ -66,6 +66,7 @@ def main(folder: Path) -> None:
             _live(window)
             _take(window, folder, "running", Choice.DARK)
             window.store.move_boundary(0, SPLIT[0] + 3)
+            QTest.qWait(100)
             _take(window, folder, "apply", Choice.LIGHT)
             window.desk.apply()
             _until(lambda: window.store.session.outcome is not None)

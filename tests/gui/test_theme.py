@@ -5,8 +5,9 @@ from itertools import pairwise
 
 import pytest
 from PySide6.QtGui import QColor, QFontInfo, QFontMetricsF, QPalette
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLabel
 
+from gui import samples
 from gui.appearance import Appearance, Choice
 from gui.icons import pixmap
 from gui.theme import ASSETS, DARK, LIGHT, contrast, faded, ink_on, mono_font, sized_font
@@ -102,3 +103,14 @@ def test_choosing_the_same_again_tells_nobody(qtbot, dressed):
     appearance = Appearance(Choice.LIGHT)
     with qtbot.assertNotEmitted(appearance.theme_changed):
         appearance.choose(Choice.LIGHT)
+
+
+def test_a_theme_that_comes_before_new_words_are_shown_reaches_them(demo_window, appearance):
+    demo_window.start_session()
+    demo_window.receive(samples.ready(demo_window.store.session.plan))
+    QApplication.processEvents()
+    demo_window.store.move_boundary(0, 13)  # makes words that were never shown
+    appearance.choose(Choice.LIGHT)
+    QApplication.processEvents()
+    (words,) = (one for one in demo_window.strip.findChildren(QLabel) if one.text().startswith("loads 3 layers"))
+    assert words.palette().color(QPalette.ColorRole.WindowText) == LIGHT.dim
